@@ -1,0 +1,171 @@
+"""label: let the classifier read the representative pages of clusters that have no template."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs import parts, passes, sidecars, tables
+from spark_jobs.options import LabelOptions
+from spark_jobs.sign import limits
+from spark_jobs.stages import Manifest, Plan
+from templates import storage
+from templates.dom import PageError
+from templates.labels import Labels
+from udfs.classifiers import Classifier, from_spec
+from udfs.guard import Failure, Guard, Limits
+from udfs.sources import Page, SourceOptions, Split, fetch
+
+BATCH_PAGES = 32
+BATCH_CHARS = 4 << 20
+"""A classifier gets so much at once: enough to fill a model's batch, far less than a worker's memory."""
+
+
+def run(spark: SparkSession, plan: Plan, number: int, options: LabelOptions) -> Manifest:
+    """Label the representative and audit pages of a round, into `label/data`, within the model budget."""
+    cluster = plan.finished(f"round-{number}/cluster")
+    stage = plan.stage(
+        f"round-{number}/label",
+        {"cluster": cluster["key"]},
+        {"classifier": options.classifier, "model_budget": options.model_budget},
+    )
+
+    def work(attempt: str) -> Manifest:
+        assignments = tables.read(
+            spark, tables.ASSIGNMENTS, plan.table(f"round-{number}/cluster", "assignments")
+        )
+        pages = choose(assignments, left(plan, number, options.model_budget))
+        side = storage.join(attempt, "side")
+        sidecars.write(stage.name, [pages], side)
+        task = partial(
+            label_split,
+            source=plan.source,
+            side=side,
+            target=stage.path("data"),
+            spec=options.classifier,
+            limits=limits(options),
+        )
+        return passes.totals(passes.run(spark, stage, sidecars.splits(side, plan.splits), task))
+
+    return stage.run(work)
+
+
+def choose(assignments: DataFrame, budget: int | None) -> DataFrame:
+    """Choose the pages to read: assignments → rows of SIDECARS, one for each page_id.
+
+    Of clusters without a template; under a budget, the largest clusters first. Witnesses cost no label.
+    """
+    address = F.min(F.struct("split", "offset")).alias("address")
+    new = assignments.where((F.col("role") != "sibling") & F.col("template_id").isNull())
+    pages = new.groupBy("page_id", "host", "cluster_id", "role").agg(address)
+    witnesses = pages.where("role = 'witness'")
+    labelled = pages.where("role != 'witness'")
+    if budget is not None:
+        sizes = assignments.groupBy("cluster_id").agg(F.count("*").alias("pages"))
+        # All representatives come before any audit page.
+        order = (F.desc("role"), F.desc("pages"), "cluster_id", "page_id")
+        labelled = labelled.join(sizes, "cluster_id").orderBy(*order).limit(budget).select(pages.columns)
+        witnesses = witnesses.join(labelled.select("cluster_id"), "cluster_id", "left_semi").select(
+            pages.columns
+        )
+    return labelled.union(witnesses).select(
+        "address.split",
+        F.lit(sidecars.PAGE).alias("kind"),
+        "address.offset",
+        "page_id",
+        "host",
+        "role",
+        F.array("cluster_id").alias("cluster_ids"),
+    )
+
+
+def label_split(
+    split: Split, isolated: bool, source: SourceOptions, side: str, target: str, spec: str, limits: Limits
+) -> passes.Summary:
+    """Fetch the chosen pages of one split and write their labels, or an error instead."""
+    wanted = {row["offset"]: row for row in sidecars.read(side, split)}
+    counts: Counter[str] = Counter()
+    path = storage.join(target, f"{passes.part_name(split)}.parquet")
+    pages = fetch(split, sorted(wanted), source)
+    with (
+        parts.writer(path, tables.LABELS) as out,
+        Guard(load_classifier(spec).label, limits, isolated) as label,
+    ):
+        for batch in _batches(pages, 1 if isolated else BATCH_PAGES):
+            unlabelled = [page for page in batch if wanted[page.offset]["role"] != "witness"]
+            outcomes = dict(zip((page.offset for page in unlabelled), _label(label, unlabelled), strict=True))
+            for page in batch:
+                row = _row(page, wanted[page.offset]) | _outcome(outcomes.get(page.offset), spec)
+                counts[row.get("error") or row["role"]] += 1
+                out.add(row)
+    return {"rows": out.rows, "counts": dict(counts), "skipped": {}}
+
+
+def _label(
+    label: Guard[Sequence[Page], list[Labels | PageError]], batch: Sequence[Page]
+) -> list[Labels | PageError | Failure]:
+    if not batch:
+        return []
+    outcome = label(batch, share=len(batch))
+    if not isinstance(outcome, Failure):
+        return [*outcome]
+    if len(batch) == 1:
+        return [outcome]
+    return [result for page in batch for result in _label(label, [page])]
+
+
+def _row(page: Page, wanted: parts.Row) -> parts.Row:
+    return {
+        "page_id": page.page_id,
+        "url": page.url,
+        "host": wanted["host"],
+        "cluster_id": wanted["cluster_ids"][0],
+        "role": wanted["role"],
+        "html": page.html,
+    }
+
+
+def _outcome(outcome: Labels | PageError | Failure | None, spec: str) -> parts.Row:
+    if outcome is None:
+        return {}
+    if isinstance(outcome, Labels):
+        return {
+            "classifier": spec,
+            "paths": list(outcome.paths),
+            "probabilities": list(outcome.probabilities),
+        }
+    return {"classifier": spec, "error": outcome.reason}
+
+
+def _batches(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
+    batch: list[Page] = []
+    chars = 0
+    for page in pages:
+        if batch and (len(batch) >= size or chars + len(page.html) > BATCH_CHARS):
+            yield batch
+            batch, chars = [], 0
+        batch.append(page)
+        chars += len(page.html)
+    if batch:
+        yield batch
+
+
+@functools.lru_cache(maxsize=2)  # the classifier and the fallback; a model loads once in a worker
+def load_classifier(spec: str) -> Classifier:
+    """Build the classifier of a spec, once in a worker."""
+    return from_spec(spec)
+
+
+def left(plan: Plan, number: int, budget: float | None) -> int | None:
+    """Count the pages that this round may label: the budget less what earlier rounds have labelled."""
+    if budget is None:
+        return None
+    allowed = int(budget * plan.finished("sign")["rows"]) if budget <= 1 else int(budget)
+    earlier = [plan.finished(f"round-{before}/label") for before in range(1, number)]
+    used: int = sum(label["rows"] - label["counts"].get("witness", 0) for label in earlier)
+    return max(0, allowed - used)

@@ -1,0 +1,284 @@
+"""The options of every job: one frozen dataclass each, which is also its command line."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+Options = TypeVar("Options")
+
+
+def option(text: str, default: Any = dataclasses.MISSING, **argument: Any) -> Any:
+    """Declare an option: its help, its default (none: it is required), and what else argparse must know."""
+    return dataclasses.field(default=default, metadata={"help": text, **argument})
+
+
+def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    def convert(text: str) -> Any:
+        value = kind(text)
+        if value <= 0:
+            raise argparse.ArgumentTypeError(f"must be greater than 0: {text}")
+        return value
+
+    convert.__name__ = kind.__name__  # argparse names the type in its message
+    return convert
+
+
+def _not_negative(text: str) -> int:
+    if int(text) < 0:
+        raise argparse.ArgumentTypeError(f"must not be negative: {text}")
+    return int(text)
+
+
+def _statuses(text: str) -> tuple[int, ...]:
+    return tuple(sorted({int(part) for part in text.split(",")}))
+
+
+def _property(text: str) -> str:
+    if "=" not in text:
+        raise argparse.ArgumentTypeError(f"must be KEY=VALUE: {text}")
+    return text
+
+
+_SESSION = "the Spark session, where spark-submit has not started one"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What every job of a run takes: where the run lives, what a page may cost, and the local session."""
+
+    output: str = option(
+        "directory or URL of the run: holds extractions/, run.json and _work/", metavar="OUT"
+    )
+    page_seconds: float = option(
+        "time that one page may take before it becomes a row with the error `timeout`",
+        30.0,
+        type=_positive(float),
+    )
+    page_memory_mb: int = option(
+        "memory that one page may take, on the retry of a task that a page has killed, before it becomes a "
+        "row with the error `memory` or `crash`",
+        768,
+        type=_positive(int),
+    )
+    master: str = option("Spark master", "local[*]", group=_SESSION)
+    conf: tuple[str, ...] = option(
+        "Spark property, repeatable",
+        (),
+        group=_SESSION,
+        metavar="KEY=VALUE",
+        type=_property,
+        action="append",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignOptions(RunOptions):
+    """Read all pages and write their signatures."""
+
+    input: tuple[str, ...] = option(
+        "files, directories, globs, or lists of files (@FILE, or a name in .txt, .paths or .paths.gz); "
+        "local or s3://, gs://, hdfs://",
+        metavar="PATH",
+        nargs="+",
+        action="extend",
+    )
+    format: Literal["auto", "warc", "parquet", "jsonl"] = option(
+        "format of the input; auto tells it by the file names",
+        "auto",
+        choices=("auto", "warc", "parquet", "jsonl"),
+    )
+    url_column: str = option("column or field of the page's URL (Parquet, JSONL)", "url", metavar="NAME")
+    html_column: str = option("column or field of the page's HTML (Parquet, JSONL)", "html", metavar="NAME")
+    statuses: tuple[int, ...] = option(
+        "HTTP statuses of the pages to take, separated by commas (WARC)",
+        (200,),
+        metavar="LIST",
+        type=_statuses,
+    )
+    max_page_bytes: int = option(
+        "pages of more bytes (decompressed) become rows with the error `too_large`",
+        16 << 20,
+        type=_positive(int),
+    )
+    overwrite: bool = option("remove the run that OUT holds, finished or not, and start anew", False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreOptions(RunOptions):
+    """Where templates are kept between runs."""
+
+    store: str | None = option(
+        "template store (directory or URL): its templates come first, and new ones are appended",
+        None,
+        metavar="STORE",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions(StoreOptions):
+    """Group the pages of each host into clusters, those of known templates first."""
+
+    max_host_signatures: int = option(
+        "hosts with more distinct signatures are clustered on a sample of so many, to which the others are "
+        "assigned",
+        20_000,
+        type=_positive(int),
+    )
+    audit_pages: int = option(
+        "pages to label besides the representative in a large cluster", 2, type=_not_negative
+    )
+    audit_cluster_pages: int = option(
+        "pages that make a cluster large: audit pages are then at most a fiftieth of it",
+        100,
+        type=_positive(int),
+    )
+    witness_pages: int = option(
+        "pages of a cluster that are read without labelling them: they show what repeats in the layout",
+        6,
+        type=_not_negative,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions(RunOptions):
+    """Label the representative pages with the classifier."""
+
+    classifier: str = option(
+        "what labels representative pages: `embedded` (ships with Stencil, rules on block features) or "
+        "`labels:PATH` (a table of url, gold_paths and gold_excluded_paths: a file, a directory or a glob of "
+        "Parquet or JSONL)",
+        "embedded",
+        metavar="SPEC",
+    )
+    model_budget: float | None = option(
+        "most pages to label in all rounds: a share of the pages (up to 1) or a count; the largest clusters "
+        "come first; default: no limit",
+        None,
+        metavar="N",
+        type=_positive(float),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class InduceOptions(StoreOptions):
+    """Make a template of each labelled cluster and append it to the store."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PropagateOptions(RunOptions):
+    """Apply the templates to all pages and write the extractions."""
+
+    rounds: int = option(
+        "pages that no template explains are clustered and labelled again, up to so many rounds in all; the "
+        "last one leaves them to the fallback",
+        2,
+        type=_positive(int),
+    )
+    fallback: str = option(
+        "what extracts a page that no template explains: a classifier as in `--classifier`, or `none`",
+        "embedded",
+        metavar="SPEC",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractOptions(SignOptions, ClusterOptions, LabelOptions, InduceOptions, PropagateOptions):
+    """Run all stages in order and write one extraction row for every page; resumes what was interrupted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemplateOptions:
+    """Show templates of a store, so that a person understands them."""
+
+    action: str = option("what to do", choices=("show",), positional=True)
+    host: str = option("host whose templates to show", metavar="HOST", positional=True)
+    store: str = option("template store (directory or URL)", metavar="STORE")
+    json: bool = option("print the templates as JSON, one a line", False)
+
+
+JOBS: dict[str, type[Any]] = {
+    "extract": ExtractOptions,
+    "sign": SignOptions,
+    "cluster": ClusterOptions,
+    "label": LabelOptions,
+    "induce": InduceOptions,
+    "propagate": PropagateOptions,
+    "template": TemplateOptions,
+}
+"""Job names and their options, the main job first."""
+
+
+_RESUME = (
+    "The stages of a run are sign, then rounds of cluster, label, induce and propagate. A stage job runs its "
+    "stage of the run in OUT, in the first round that has not done it yet; extract then goes on from there."
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that also reads arguments from a file of one a line."""
+
+    def convert_arg_line_to_args(self, arg_line: str) -> list[str]:
+        return [] if not arg_line.strip() or arg_line.startswith("#") else [arg_line.strip()]
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the command line of all jobs."""
+    top = _Parser(
+        prog="stencil",
+        fromfile_prefix_chars="@",
+        description="Extract the main content of web pages at corpus scale: a classifier reads one page of "
+        "each template, and rules extract the others.",
+        epilog="`stencil JOB --help` lists the options of a job; `stencil JOB @FILE` reads them from "
+        "a file, one a line. "
+        "Exit codes: 0 done, 1 the job failed (run it again "
+        "to resume), 2 the request cannot be met.",
+    )
+    jobs = top.add_subparsers(dest="job", metavar="JOB", required=True)
+    for name, kind in JOBS.items():
+        summary = str(kind.__doc__)
+        resume = "" if kind is TemplateOptions else _RESUME
+        job = jobs.add_parser(name, help=summary, description=summary, epilog=resume)
+        groups: dict[str, Any] = {"": job}
+        for field in sorted(dataclasses.fields(kind), key=lambda field: (not _required(field), field.name)):
+            group = field.metadata.get("group", "")
+            if group not in groups:
+                groups[group] = job.add_argument_group(group)
+            _add(groups[group], field)
+    return top
+
+
+def parse(arguments: Sequence[str]) -> tuple[str, Any]:
+    """Parse a command line into the job's name and its options; exits with code 2 on a bad one."""
+    values = vars(parser().parse_args(arguments))
+    job = values.pop("job")
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return job, JOBS[job](**values | lists)
+
+
+def _required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING
+
+
+def _add(job: Any, field: dataclasses.Field[Any]) -> None:
+    argument = {name: value for name, value in field.metadata.items() if name != "group"}
+    text = argument.pop("help").replace("%", "%%")
+    if argument.pop("positional", False):
+        job.add_argument(field.name, help=text, **argument)
+        return
+    flag = "--" + field.name.replace("_", "-")
+    required = _required(field)
+    if field.type == "bool":
+        job.add_argument(flag, action="store_true", help=text)
+        return
+    if not required and field.default not in (None, ()):
+        shown = ",".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
+        text += f" (default: {shown})"
+    # A list that argparse extends must not start from the default, which it would keep.
+    default = None if required else list(field.default) if field.default == () else field.default
+    if "choices" not in argument:
+        argument.setdefault("metavar", field.name.rsplit("_", 1)[-1].upper())
+    job.add_argument(flag, required=required, default=default, help=text, **argument)

@@ -1,0 +1,175 @@
+"""Passes over the splits: one task a split, each ended by a small file that says what it did."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import TaskContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spark_jobs.errors import JobError
+from spark_jobs.stages import Stage
+from templates import storage
+from udfs.sources import Split
+
+log = logging.getLogger("stencil")
+
+Summary = dict[str, Any]
+"""What a task did: `rows` written, `counts` and `skipped` by reason; the pass adds split, key, CPU time."""
+
+Work = Callable[[Split, bool], Summary]
+"""One split's work; the flag says whether to isolate pages. The file it writes replaces an earlier one."""
+
+_LOG_EVERY_SECONDS = 10.0
+_TASK = pa.schema([("split", pa.string())])
+
+
+def part_name(split: Split) -> str:
+    """Name the files of a split: equal on every attempt."""
+    return f"part-{hashlib.blake2b(split.name.encode(), digest_size=8).hexdigest()}"
+
+
+def run(spark: SparkSession, stage: Stage, splits: Sequence[Split], work: Work) -> list[Summary]:
+    """Do the work of the splits that have not been done; returns the summaries of all, in the splits' order.
+
+    Raises JobError when a task has failed as often as Spark allows.
+    """
+    for directory in (stage.path("data"), stage.path("done")):
+        storage.remove_unfinished(directory)
+    progress = _Progress(stage, splits)
+    progress.poll()
+    missing = [split.name for split in splits if split.name not in progress.done]
+    if missing:
+        if len(missing) < len(splits):
+            log.info(
+                "%s: %d of %d splits are done already", stage.name, len(splits) - len(missing), len(splits)
+            )
+        # A range puts exactly one split into each partition, which no repartition of a DataFrame promises.
+        frame = spark.range(0, len(missing), 1, len(missing))
+        task = partial(_run_tasks, names=missing, work=work, done=stage.path("done"), key=stage.key)
+        with progress:
+            execute(stage.name, lambda: frame.mapInArrow(task, "split string").collect())
+    progress.poll()
+    return [progress.done[split.name] for split in splits]
+
+
+def totals(summaries: Iterable[Summary]) -> Summary:
+    """Add up summaries for a manifest."""
+    counts: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    rows, cpu = 0, 0.0
+    for summary in summaries:
+        counts.update(summary["counts"])
+        skipped.update(summary["skipped"])
+        rows += summary["rows"]
+        cpu += summary["cpu_seconds"]
+    return {"rows": rows, "counts": dict(counts), "skipped": dict(skipped), "cpu_seconds": round(cpu, 1)}
+
+
+def execute(name: str, action: Callable[[], Any]) -> Any:
+    """Run a Spark action; its failure becomes a JobError of one line."""
+    try:
+        return action()
+    except (PySparkException, Py4JError) as error:
+        log.debug("%s failed", name, exc_info=True)
+        raise JobError(
+            f"{name} failed: {_cause(error)}. What is done is kept: run the same command to resume"
+        ) from error
+
+
+def partitions(spark: SparkSession) -> int:
+    """Return the number of partitions for work in Python; left to Spark, few bytes mean few tasks."""
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+
+
+def isolated() -> bool:
+    """Say whether this task is a retry; those isolate pages, since one may have ended the first attempt."""
+    context = TaskContext.get()
+    return context is not None and context.attemptNumber() > 0
+
+
+def _run_tasks(
+    batches: Iterable[pa.RecordBatch], names: Sequence[str], work: Work, done: str, key: str
+) -> Iterator[pa.RecordBatch]:
+    retried = isolated()
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            name = names[number]
+            split = Split.parse(name)
+            start = _cpu_seconds()
+            summary = {"split": name, "key": key} | work(split, retried)
+            summary["cpu_seconds"] = round(_cpu_seconds() - start, 3)
+            storage.write_json(storage.join(done, f"{part_name(split)}.json"), summary)
+            yield pa.RecordBatch.from_pydict({"split": [name]}, _TASK)
+
+
+def _cpu_seconds() -> float:
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+class _Progress:
+    """The summaries written so far, read while the pass runs and logged now and then."""
+
+    def __init__(self, stage: Stage, splits: Sequence[Split]) -> None:
+        self._stage = stage
+        self._names = {f"{part_name(split)}.json" for split in splits}
+        self._seen: set[str] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self.done: dict[str, Summary] = {}
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def poll(self) -> None:
+        """Read the summaries that have appeared since the last call."""
+        directory = self._stage.path("done")
+        new = sorted((self._names & set(storage.list_names(directory, ".json"))) - self._seen)
+        with ThreadPoolExecutor(16) as pool:  # an object store answers one small read in tens of milliseconds
+            for summary in pool.map(lambda name: storage.read_json(storage.join(directory, name)), new):
+                if summary["key"] == self._stage.key:
+                    self.done[summary["split"]] = summary
+        self._seen.update(new)
+
+    def _watch(self) -> None:
+        start = time.monotonic()
+        before = self._rows()
+        while not self._stop.wait(_LOG_EVERY_SECONDS):
+            self.poll()
+            rows = self._rows()
+            log.info(
+                "%s: %d/%d splits, %d pages, %.0f pages/s",
+                self._stage.name,
+                len(self.done),
+                len(self._names),
+                rows,
+                (rows - before) / (time.monotonic() - start),
+            )
+
+    def _rows(self) -> int:
+        return sum(summary["rows"] for summary in self.done.values())
+
+
+def _cause(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [
+        line for line in lines if not line.startswith(("at ", "File ", "Traceback")) and "Error" in line
+    ]
+    return (causes or lines or [type(error).__name__])[-1][:500]

@@ -1,0 +1,100 @@
+"""The parsed page: parsing within bounds, and the text of a tree."""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+import lxml.etree
+import lxml.html
+from lxml.html import HtmlElement
+
+MAX_HTML_CHARS = 32 * 1024 * 1024
+"""Larger pages are refused: their tree would take more than half a gigabyte (about 15 bytes of tree a character)."""
+
+MAX_DEPTH = 2000
+"""libxml2 drops all content nested deeper than 2,048 elements without raising; so deep a page is refused."""
+
+_SPACE = re.compile(r"\s+")
+_LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{32768,}>")
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_MAX_ATTRIBUTES = 1000
+"""libxml2 compares each attribute of a tag with all earlier ones: 300,000 of them take minutes."""
+
+TEXTLESS = ("head", "script", "style", "template", "noscript")
+
+
+class PageError(ValueError):
+    """A page that cannot be processed, for a `reason` (a slug) that becomes its row's error."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[PageError], tuple[str]]:
+        return PageError, (self.reason,)
+
+
+def parse(html: str) -> HtmlElement:
+    """Parse a page into its `html` element, without comments and processing instructions.
+
+    Positional XPaths of elements are those of `lxml.html.document_fromstring(html)`.
+    Raises PageError: `empty`, `too_large`, `too_deep`, `too_many_attributes`, `unparsable`.
+    """
+    if len(html) > MAX_HTML_CHARS:
+        raise PageError("too_large")
+    if len(html) > 32768 and any(_attributes(tag[0]) > _MAX_ATTRIBUTES for tag in _LONG_TAG.finditer(html)):
+        raise PageError("too_many_attributes")
+    # UTF-8 bytes with the encoding fixed: lxml refuses a str that carries an encoding declaration, and
+    # libxml2 would otherwise obey a meta tag that is wrong by now. NUL ends the document for libxml2.
+    data = html.replace("\0", "").encode("utf-8", "replace")
+    parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    try:
+        root = lxml.etree.fromstring(data, parser)
+    except lxml.etree.LxmlError:
+        raise PageError("empty" if not data.strip() else "unparsable") from None
+    if root is None:
+        raise PageError("empty")
+    if any("depth" in entry.message for entry in parser.error_log.filter_from_fatals()):
+        raise PageError("too_deep")
+    return root
+
+
+def _attributes(tag: str) -> int:
+    return len(_QUOTED.sub("", tag).split())
+
+
+_BLOCKS = frozenset(
+    "address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure "
+    "footer form h1 h2 h3 h4 h5 h6 header hr li main menu nav ol option p pre section summary table tbody td tfoot "
+    "th thead title tr ul".split()
+)
+
+
+def visible_text(root: HtmlElement) -> str:
+    """Return the text of a tree, a line for each block, with white space folded; nothing of scripts and styles."""
+    pieces: list[str] = []
+    for event, element in lxml.etree.iterwalk(root, events=("start", "end")):
+        is_block = element.tag in _BLOCKS
+        if event == "start":
+            if is_block:
+                pieces.append("\n")
+            if element.text and element.tag not in TEXTLESS:
+                pieces.append(_SPACE.sub(" ", element.text))
+        else:
+            if is_block:
+                pieces.append("\n")
+            if element.tail and element is not root:
+                pieces.append(_SPACE.sub(" ", element.tail))
+    lines = (_SPACE.sub(" ", line).strip() for line in "".join(pieces).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def strip_textless(root: HtmlElement) -> None:
+    """Remove, in place, the elements whose text is no text of the page: head, script, style, template, noscript."""
+    lxml.etree.strip_elements(root, *TEXTLESS, with_tail=False)
+
+
+def line_hash(text: str) -> int:
+    """CRC-32 of a stripped text, by which a template remembers a line."""
+    return zlib.crc32(text.encode("utf-8", "replace"))

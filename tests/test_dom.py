@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pickle
+
+import lxml.html
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from templates.dom import PageError, line_hash, parse, strip_textless, visible_text
+
+
+@pytest.mark.parametrize(
+    ("html", "reason"),
+    [
+        ("", "empty"),
+        (" \0\n", "empty"),
+        ("<!-- only a comment -->", "empty"),
+        ("<div>" * 5000 + "x", "too_deep"),
+        ("<p " + " ".join(f"a{n}" for n in range(20_000)) + ">x</p>", "too_many_attributes"),
+        ("x" * (33 << 20), "too_large"),
+    ],
+)
+def test_a_page_that_cannot_be_parsed_has_a_reason(html: str, reason: str) -> None:
+    with pytest.raises(PageError) as caught:
+        parse(html)
+    assert caught.value.reason == reason
+    assert pickle.loads(pickle.dumps(caught.value)).reason == reason  # noqa: S301 - our own bytes
+
+
+def test_a_long_attribute_is_not_many() -> None:
+    value = "a = b " * 20_000
+    assert visible_text(parse(f"<p data-x='{value}'>kept</p>")) == "kept"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<?xml version='1.0' encoding='latin-1'?><html><body><p>é",
+        "<meta charset=latin-1><p>é",
+        "<p>\0é",
+        "<p>a\ud800é",
+    ],
+)
+def test_what_a_page_says_of_its_encoding_no_longer_counts(html: str) -> None:
+    assert "é" in visible_text(parse(html))
+
+
+@given(st.text(alphabet="<>/ab p\n&;=\"'!-?", max_size=80))
+def test_paths_are_those_of_lxml(html: str) -> None:
+    try:
+        root = parse(html)
+    except PageError:
+        return
+    theirs = lxml.html.document_fromstring(html.encode(), parser=lxml.html.HTMLParser(encoding="utf-8"))
+    paths = [theirs.getroottree().getpath(element) for element in theirs.iter() if isinstance(element.tag, str)]
+    assert [root.getroottree().getpath(element) for element in root.iter()] == paths
+
+
+def test_visible_text_has_a_line_a_block() -> None:
+    html = """<title>t</title><style>s</style><h1>A  <b>b</b>ig\n title</h1><p>one<br>two<span> three</span>
+        <script>x()</script> four<ul><li>five</li><li>six</ul>tail"""
+    assert visible_text(parse(html).find("body")).split("\n") == [
+        "A big title", "one", "two three four", "five", "six", "tail",
+    ]  # fmt: skip
+
+
+def test_stripping_keeps_the_text_around() -> None:
+    root = parse("<body>a<script>x</script>b<noscript>n</noscript>c<p>d<style>s</style>e</p></body>")
+    strip_textless(root)
+    assert "".join(root.itertext()) == "abcde"
+
+
+def test_line_hash_takes_any_string() -> None:
+    assert line_hash("a\ud800") == line_hash("a?") != line_hash("a")

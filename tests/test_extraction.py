@@ -1,0 +1,112 @@
+"""A page's way through signing, induction and extraction, without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sites import SitePage, site
+
+from templates.dom import PageError
+from templates.labels import Labels
+from udfs.classifiers import from_spec
+from udfs.extraction import MIN_CONFIDENCE, Decision, extract_page, induce_cluster, sign_page
+from udfs.pages import Page
+
+ARTICLES = [page for page in site("blog", 60, name="blog.example") if page.template == "blog-article"]
+
+
+def page_of(sheet: SitePage) -> Page:
+    return Page(sheet.url, "part.warc.gz", 7, sheet.html, f"id{hash(sheet.url)}", None, None)
+
+
+def gold(sheet: SitePage) -> Labels:
+    main, other = sheet.gold_paths, sheet.gold_excluded_paths
+    return Labels(main + other, (1.0,) * len(main) + (0.0,) * len(other))
+
+
+def label_row(sheet: SitePage, labelled: bool) -> dict[str, Any]:
+    labels = gold(sheet)
+    return {
+        "page_id": sheet.url,
+        "url": sheet.url,
+        "host": "blog.example",
+        "cluster_id": "c1",
+        "role": "representative" if labelled else "witness",
+        "html": sheet.html,
+        "paths": list(labels.paths) if labelled else None,
+        "probabilities": list(labels.probabilities) if labelled else None,
+        "classifier": "labels:gold" if labelled else None,
+        "error": None,
+    }
+
+
+@pytest.fixture(scope="module")
+def templates() -> dict[str, str]:
+    row = induce_cluster([label_row(ARTICLES[0], True)] + [label_row(sheet, False) for sheet in ARTICLES[1:6]])
+    assert row is not None
+    assert row["page_ids"] == [ARTICLES[0].url]
+    return {"c1": row["body"]}
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def test_without_a_labelled_page_there_is_no_template() -> None:
+    assert induce_cluster([label_row(ARTICLES[0], False)]) is None
+
+
+def test_a_sibling_is_extracted_by_the_template(templates: dict[str, str]) -> None:
+    unexplained = 0
+    for sheet in ARTICLES[6:]:
+        row, explained = extract_page(page_of(sheet), Decision(("c1",)), templates)
+        if not explained:
+            unexplained += 1
+            continue
+        assert (row["extracted_by"], row["status"], row["cluster_id"]) == ("template", "ok", "c1")
+        assert set(words(row["text"])) == set(words(sheet.gold_text))
+        assert row["main_html"].startswith("<body>")
+        assert row["confidence"] >= MIN_CONFIDENCE
+    assert unexplained <= len(ARTICLES) / 10
+
+
+def test_a_labelled_page_is_extracted_by_its_labels(templates: dict[str, str]) -> None:
+    row, explained = extract_page(page_of(ARTICLES[0]), Decision(("c1",), gold(ARTICLES[0])), templates)
+    assert explained
+    assert row["extracted_by"] == "classifier"
+    assert set(words(row["text"])) == set(words(ARTICLES[0].gold_text))
+
+
+def test_what_no_template_explains_goes_to_the_fallback(templates: dict[str, str]) -> None:
+    page = replace(page_of(ARTICLES[0]), html="<body><section>" + "<p>Another layout with long text.</p>" * 9)
+    row, explained = extract_page(page, Decision(("c1",)), templates)
+    assert not explained
+    assert (row["page_id"], row["split"], row["offset"]) == (page.page_id, "part.warc.gz", 7)
+    row, explained = extract_page(page, Decision(("c1",)), templates, from_spec("embedded"))
+    assert explained
+    assert row["extracted_by"] == "fallback"
+    assert "Another layout" in row["text"]
+
+
+def test_a_page_without_body_or_text_is_empty(templates: dict[str, str]) -> None:
+    for html in ("<frameset><frame src=a></frameset>", "<body><script>x()</script></body>"):
+        row, _ = extract_page(replace(page_of(ARTICLES[0]), html=html), Decision((), Labels((), ())), templates)
+        assert (row["status"], row["main_html"], row["text"]) == ("empty", "", "")
+
+
+def test_the_same_page_gives_the_same_row_whatever_came_before(templates: dict[str, str]) -> None:
+    pages = [page_of(sheet) for sheet in ARTICLES[6:12]]
+    once = [extract_page(page, Decision(("c1",)), templates) for page in pages]
+    again = [extract_page(page, Decision(("c1",)), templates) for page in reversed(pages)]
+    assert once == again[::-1]
+
+
+def test_signing(templates: dict[str, str]) -> None:
+    row = sign_page(page_of(ARTICLES[0]))
+    assert row["host"] == "blog.example"
+    assert row["text_chars"] > 100
+    assert len(row["sketch"]) % 4 == 0
+    with pytest.raises(PageError, match="empty"):
+        sign_page(replace(page_of(ARTICLES[0]), html=""))

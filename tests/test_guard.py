@@ -1,0 +1,109 @@
+"""Poison pages: what ends a page, and what it leaves alone."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from templates.dom import PageError
+from udfs.guard import Failure, Guard, Limits
+
+QUICK = Limits(seconds=0.5, memory_bytes=256 << 20)
+
+
+def behave(item: str) -> str:
+    """Do what the item says."""
+    if item == "crash":
+        faulthandler.disable()  # pytest's would print a stack that looks like a failed test
+        ctypes.string_at(0)
+    elif item == "exit":
+        os._exit(3)
+    elif item == "hang":
+        re.match(r"(a+)+$", "a" * 64 + "b")  # in C code, with the interpreter lock held
+    elif item == "sleep":
+        time.sleep(60)
+    elif item == "memory":
+        return "x" * (1 << 30)
+    elif item == "recurse":
+        return behave(item)
+    elif item == "page":
+        raise PageError("too_deep")
+    return item.upper()
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_results_come_through_and_exceptions_become_failures(isolated: bool) -> None:
+    with Guard(behave, Limits(), isolated) as guard:
+        outcomes = [guard(item) for item in ("a", "page", "recurse", "b")]
+    assert outcomes == ["A", Failure("too_deep"), Failure("RecursionError"), "B"]
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [("crash", "crash"), ("exit", "crash"), ("hang", "timeout"), ("sleep", "timeout"), ("memory", "memory")],
+)
+def test_an_isolated_page_costs_itself_alone(item: str, reason: str) -> None:
+    with Guard(behave, QUICK, isolated=True) as guard:
+        assert [guard("a"), guard(item), guard("b")] == ["A", Failure(reason), "B"]
+
+
+def test_the_child_lives_from_page_to_page_and_ends_with_the_guard() -> None:
+    def parent_and_self(_: str) -> tuple[int, int]:
+        return os.getppid(), os.getpid()
+
+    with Guard(parent_and_self, QUICK, isolated=True) as guard:
+        first, second = guard("a"), guard("b")
+    assert first == second
+    assert isinstance(first, tuple) and first[0] == os.getpid()
+    with pytest.raises(ProcessLookupError):
+        os.kill(first[1], 0)
+
+
+def test_large_pages_pass_both_ways() -> None:
+    with Guard(behave, QUICK, isolated=True) as guard:
+        assert guard("a" * 10_000_000) == "A" * 10_000_000
+
+
+def test_time_is_given_by_the_share() -> None:
+    def nap(seconds: float) -> float:
+        time.sleep(seconds)
+        return seconds
+
+    with Guard(nap, Limits(seconds=0.2), isolated=True) as guard:
+        assert guard(0.4, share=10) == 0.4
+        assert guard(10.0) == Failure("timeout")
+
+
+def test_a_hang_on_the_first_attempt_ends_the_process() -> None:
+    """No Python handler could: the regular expression holds the interpreter lock."""
+    program = textwrap.dedent("""
+        from test_guard import QUICK, behave
+        from udfs.guard import Guard
+        with Guard(behave, QUICK, isolated=False) as guard:
+            guard("a")
+            print("before", flush=True)
+            guard("hang")
+        print("after", flush=True)
+    """)
+    here = Path(__file__).parent
+    environment = os.environ | {"PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, timeout=60)
+    assert done.stdout == b"before\n"
+    assert done.returncode != 0
+
+
+def test_no_timer_is_left_behind() -> None:
+    with Guard(behave, QUICK, isolated=False) as guard:
+        guard("a")
+        guard("page")
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -1,0 +1,1 @@
+"""What happens to a page, then to a batch of pages."""
