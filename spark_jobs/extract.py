@@ -20,6 +20,7 @@ Report = dict[str, Any]
 """What run.json holds."""
 
 _LIBRARIES = ("pyspark", "lxml", "pyarrow", "numpy", "fastwarc", "tldextract")
+_OF_A_STAGE = ("rows", "counts", "examples", "seconds", "cpu_seconds")
 _NOT_OF_THE_RUN = ("master", "conf", "overwrite")
 
 
@@ -103,7 +104,7 @@ def account(
         "labelled_pages": labelled,
         "pages_per_labelled_page": round(pages / labelled, 2) if labelled else None,
         "stages": {
-            name: {part: manifest[part] for part in ("rows", "counts", "seconds", "cpu_seconds")}
+            name: {part: manifest[part] for part in _OF_A_STAGE if part in manifest}
             for name, manifest in done.items()
         },
         "seconds": round(sum(manifest["seconds"] for manifest in done.values()), 1),

@@ -33,6 +33,7 @@ def run(spark: SparkSession, plan: Plan, number: int, options: InduceOptions) ->
         target = storage.join(attempt, "templates")
         passes.execute(stage.name, lambda: tables.write(found, tables.TEMPLATES, target))
         count = tables.read(spark, tables.TEMPLATES, target).count()
+        labelled = labels.where("paths IS NOT NULL").select("cluster_id").distinct().count()
         if options.store is not None:
             names = storage.list_names(target, ".parquet")
             # The stage's key: an append that is repeated after a kill is the same one.
@@ -40,7 +41,8 @@ def run(spark: SparkSession, plan: Plan, number: int, options: InduceOptions) ->
                 (row for name in names for row in parts.read(storage.join(target, name), tables.TEMPLATES)),
                 stage.key,
             )
-        return {"rows": count, "counts": {"templates": count}, "skipped": {}, "cpu_seconds": 0.0}
+        counts = {"templates": count, "clusters without": labelled - count}
+        return {"rows": count, "counts": counts, "skipped": {}, "cpu_seconds": 0.0}
 
     return stage.run(work)
 

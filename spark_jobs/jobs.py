@@ -18,7 +18,7 @@ _ROUND_STAGES = {"cluster": cluster.run, "label": label.run, "induce": induce.ru
 def run(job: str, options: Any) -> Iterable[str]:
     """Run a job; raises StencilError."""
     if job == "template":
-        return template.show(options)
+        return template.run(options)
     for name in ("classifier", "fallback"):
         check_spec(getattr(options, name, "none"))
     spark = session.start(options)

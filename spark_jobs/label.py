@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -89,7 +88,7 @@ def label_split(
 ) -> passes.Summary:
     """Fetch the chosen pages of one split and write their labels, or an error instead."""
     wanted = {row["offset"]: row for row in sidecars.read(side, split)}
-    counts: Counter[str] = Counter()
+    tally = passes.Tally()
     path = storage.join(target, f"{passes.part_name(split)}.parquet")
     pages = fetch(split, sorted(wanted), source)
     with (
@@ -100,10 +99,13 @@ def label_split(
             unlabelled = [page for page in batch if wanted[page.offset]["role"] != "witness"]
             outcomes = dict(zip((page.offset for page in unlabelled), _label(label, unlabelled), strict=True))
             for page in batch:
-                row = _row(page, wanted[page.offset]) | _outcome(outcomes.get(page.offset), spec)
-                counts[row.get("error") or row["role"]] += 1
+                outcome = outcomes.get(page.offset)
+                if isinstance(outcome, Failure):
+                    tally.failure(page, outcome)
+                row = _row(page, wanted[page.offset]) | _outcome(outcome, spec)
+                tally.counts[row.get("error") or row["role"]] += 1
                 out.add(row)
-    return {"rows": out.rows, "counts": dict(counts), "skipped": {}}
+    return tally.summary(out.rows)
 
 
 def _label(

@@ -54,7 +54,7 @@ class RunOptions:
         "directory or URL of the run: holds extractions/, run.json and _work/", metavar="OUT"
     )
     page_seconds: float = option(
-        "time that one page may take before it becomes a row with the error `timeout`",
+        "CPU time that one page may take before it becomes a row with the error `timeout`",
         30.0,
         type=_positive(float),
     )
@@ -192,11 +192,18 @@ class ExtractOptions(SignOptions, ClusterOptions, LabelOptions, InduceOptions, P
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateOptions:
-    """Show templates of a store, so that a person understands them."""
+    """Show, compare, edit or forget templates of a store; a person's edit takes the place of what it was made from."""
 
-    action: str = option("what to do", choices=("show",), positional=True)
-    host: str = option("host whose templates to show", metavar="HOST", positional=True)
+    action: str = option(
+        "show: print templates; diff: compare a template with an edited FILE; edit-from: put FILE in its place; "
+        "forget: take templates away; compact: rewrite the store as one file",
+        choices=("show", "diff", "edit-from", "forget", "compact"),
+        positional=True,
+    )
+    host: str | None = option("host whose templates are meant", None, metavar="HOST", positional=True)
     store: str = option("template store (directory or URL)", metavar="STORE")
+    template: str | None = option("only the template of this id", None, metavar="ID")
+    file: str | None = option("an edited template (JSON, as `show --json` prints it)", None, metavar="FILE")
     json: bool = option("print the templates as JSON, one a line", False)
 
 
@@ -267,6 +274,8 @@ def _add(job: Any, field: dataclasses.Field[Any]) -> None:
     argument = {name: value for name, value in field.metadata.items() if name != "group"}
     text = argument.pop("help").replace("%", "%%")
     if argument.pop("positional", False):
+        if not _required(field):
+            argument |= {"nargs": "?", "default": field.default}
         job.add_argument(field.name, help=text, **argument)
         return
     flag = "--" + field.name.replace("_", "-")

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -22,12 +23,14 @@ from pyspark.sql import SparkSession
 from spark_jobs.errors import JobError
 from spark_jobs.stages import Stage
 from templates import storage
-from udfs.sources import Split
+from udfs.guard import Failure
+from udfs.sources import Page, Split
 
 log = logging.getLogger("stencil")
 
 Summary = dict[str, Any]
-"""What a task did: `rows` written, `counts` and `skipped` by reason; the pass adds split, key, CPU time."""
+"""What a task did: `rows` written, `counts` and `skipped` by reason, `examples` of unexpected exceptions by
+name; the pass adds split, key and cpu_seconds."""
 
 Work = Callable[[Split, bool], Summary]
 """One split's work; the flag says whether to isolate pages. The file it writes replaces an earlier one."""
@@ -65,17 +68,39 @@ def run(spark: SparkSession, stage: Stage, splits: Sequence[Split], work: Work) 
     return [progress.done[split.name] for split in splits]
 
 
+@dataclass
+class Tally:
+    """Counts what happens to the pages of a split."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def failure(self, page: Page, failure: Failure) -> None:
+        """Keep the first page of each kind of exception that nobody expected: most likely a fault of ours."""
+        if failure.detail:
+            self.examples.setdefault(failure.reason, f"{page.url}: {failure.detail}")
+
+    def summary(self, rows: int) -> Summary:
+        """Make the summary of a task that has written so many rows."""
+        counted = {"counts": dict(self.counts), "skipped": dict(self.skipped)}
+        return {"rows": rows, "examples": self.examples} | counted
+
+
 def totals(summaries: Iterable[Summary]) -> Summary:
     """Add up summaries for a manifest."""
     counts: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
+    examples: dict[str, str] = {}
     rows, cpu = 0, 0.0
     for summary in summaries:
+        examples = summary["examples"] | examples
         counts.update(summary["counts"])
         skipped.update(summary["skipped"])
         rows += summary["rows"]
         cpu += summary["cpu_seconds"]
-    return {"rows": rows, "counts": dict(counts), "skipped": dict(skipped), "cpu_seconds": round(cpu, 1)}
+    found = {"rows": rows, "counts": dict(counts), "skipped": dict(skipped), "examples": examples}
+    return found | {"cpu_seconds": round(cpu, 1)}
 
 
 def execute(name: str, action: Callable[[], Any]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -156,10 +155,9 @@ def propagate_split(split: Split, isolated: bool, task: Propagation) -> passes.S
     Raises RuntimeError where the split does not hold the pages that were signed.
     """
     side = read_sidecar(task.side, split)
-    skipped: Counter[str] = Counter()
-    counts: Counter[str] = Counter()
+    tally = passes.Tally()
     pages = (
-        read_split(split, task.source, skipped)
+        read_split(split, task.source, tally.skipped)
         if task.whole
         else fetch(split, sorted(side.pages), task.source)
     )
@@ -181,20 +179,21 @@ def propagate_split(split: Split, isolated: bool, task: Propagation) -> passes.S
                 )
             seen += 1
             outcome = guarded(page) if known["error"] is None else Failure(known["error"])
-            row, explained = (
-                (failure(page, outcome.reason), True) if isinstance(outcome, Failure) else outcome
-            )
+            if isinstance(outcome, Failure):
+                tally.failure(page, outcome)
+                outcome = failure(page, outcome.reason), True
+            row, explained = outcome
             if explained or task.unexplained is None:
                 out.add(row)
-                counts[row["extracted_by"]] += 1
+                tally.counts[row["extracted_by"]] += 1
             else:
                 left.add(row)
-                counts["unexplained"] += 1
+                tally.counts["unexplained"] += 1
     if seen != len(side.pages):
         raise RuntimeError(
             f"{split.name} has changed since it was signed: {len(side.pages)} pages then, now {seen}"
         )
-    return {"rows": out.rows, "counts": dict(counts), "skipped": dict(skipped)}
+    return tally.summary(out.rows)
 
 
 def extract(page: Page, side: Sidecar, fallback: Classifier | None) -> tuple[parts.Row, bool]:

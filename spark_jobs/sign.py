@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -28,16 +27,17 @@ def sign_split(
     split: Split, isolated: bool, source: SourceOptions, target: str, limits: Limits
 ) -> passes.Summary:
     """Write the signatures of one split, in its order; a page that cannot be signed has an error instead."""
-    skipped: Counter[str] = Counter()
-    counts: Counter[str] = Counter()
+    tally = passes.Tally()
     path = storage.join(target, f"{passes.part_name(split)}.parquet")
     with parts.writer(path, tables.SIGNATURES) as out, Guard(sign_page, limits, isolated) as sign:
-        for page in read_split(split, source, skipped):
+        for page in read_split(split, source, tally.skipped):
             signature = sign(page) if page.error is None else Failure(page.error)
-            row = failed(page, signature.reason) if isinstance(signature, Failure) else signature
-            counts[row.get("error") or "signed"] += 1
-            out.add(row)
-    return {"rows": out.rows, "counts": dict(counts), "skipped": dict(skipped)}
+            if isinstance(signature, Failure):
+                tally.failure(page, signature)
+                signature = failed(page, signature.reason)
+            tally.counts[signature.get("error") or "signed"] += 1
+            out.add(signature)
+    return tally.summary(out.rows)
 
 
 def failed(page: Page, reason: str) -> parts.Row:

@@ -54,8 +54,8 @@ class Stage:
     def run(self, work: Callable[[str], Manifest]) -> Manifest:
         """Do the work unless it is done, and publish what it counted; returns the manifest.
 
-        The work gets a directory of its own: when a driver is killed, its executors may go on for a while, and
-        what Spark's committer moves into place late must not meet the tables of the next attempt.
+        The work gets a directory of its own: the executors of a killed driver may go on for a while, and what
+        Spark's committer moves into place late must not meet the tables of the next attempt.
         Raises OutputError where the directory holds this stage of other options, inputs or version.
         """
         self._check(storage.read_json(self.path("begun.json")))
@@ -70,6 +70,8 @@ class Stage:
         manifest["seconds"] = round(time.monotonic() - start, 1)
         storage.write_json(self.path("manifest.json"), manifest)
         log.info("%s: %d rows in %.1f s", self.name, manifest["rows"], manifest["seconds"])
+        for name, example in manifest.get("examples", {}).items():
+            log.warning("%s: %s, please report it; the first one: %s", self.name, name, example)
         for name in storage.list_names(self.directory):
             if name.startswith("attempt-") and name != attempt:
                 storage.remove(self.path(name))
@@ -139,7 +141,7 @@ class Plan:
         return found
 
     def table(self, stage: str, name: str) -> str:
-        """Return the directory of a table that a finished stage wrote; raises OutputError where it is not done."""
+        """Return the directory of a table of a finished stage; raises OutputError where it is not done."""
         return self.work(*stage.split("/"), self.finished(stage)["attempt"], name)
 
     def next_round(self, part: str) -> int:

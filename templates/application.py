@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import lxml.etree
 from lxml.html import HtmlElement
 
-from templates.dom import line_hash, strip_textless
+from templates.dom import line_hash, strip_textless, text_length
 from templates.labels import Labels, resolve
 from templates.template import MAIN, SEPARATOR, UNNAMED, Stepper, Template, stepper
 
@@ -17,8 +16,6 @@ MIN_LIKENESS = 0.4
 
 _FEW = 20
 """Characters: less text than that is no evidence."""
-
-_text_length = lxml.etree.XPath("string-length(normalize-space(.))")
 
 
 @dataclass
@@ -108,7 +105,7 @@ def apply_template(root: HtmlElement, template: CompiledTemplate) -> Evidence:
             if rule.children:
                 stack.append((child, rule))
                 if not known:
-                    evidence.guessed += int(_text_length(child))
+                    evidence.guessed += text_length(child)
             else:
                 _whole(child, rule.main, known, template.frame, evidence)
     _drop_empty(partial)
@@ -213,7 +210,7 @@ def _text(text: str, main: bool, frame: frozenset[int], evidence: Evidence) -> b
 def _whole(element: HtmlElement, main: bool, known: bool, frame: frozenset[int], evidence: Evidence) -> None:
     """Keep or drop an element with everything in it; one without a rule is dropped if it is mostly of the frame."""
     if main and known:
-        evidence.main += int(_text_length(element))
+        evidence.main += text_length(element)
         return
     lines = [line for text in element.itertext(with_tail=False) if (line := text.strip())]
     length = sum(map(len, lines))

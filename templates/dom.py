@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from typing import cast
 
 import lxml.etree
 import lxml.html
@@ -65,9 +66,54 @@ def _attributes(tag: str) -> int:
 
 
 _BLOCKS = frozenset(
-    "address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure "
-    "footer form h1 h2 h3 h4 h5 h6 header hr li main menu nav ol option p pre section summary table tbody td tfoot "
-    "th thead title tr ul".split()
+    [
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "br",
+        "caption",
+        "center",
+        "dd",
+        "details",
+        "dialog",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "li",
+        "main",
+        "menu",
+        "nav",
+        "ol",
+        "option",
+        "p",
+        "pre",
+        "section",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "title",
+        "tr",
+        "ul",
+    ]
 )
 
 
@@ -91,8 +137,24 @@ def visible_text(root: HtmlElement) -> str:
 
 
 def strip_textless(root: HtmlElement) -> None:
-    """Remove, in place, the elements whose text is no text of the page: head, script, style, template, noscript."""
+    """Remove, in place, the elements whose text is no text of the page: head, script, style, template, noscript.
+
+    Scripts of a `math/` type stay: they hold the TeX of a formula that MathJax shows.
+    """
+    formulas = [script for script in root.iter("script") if (script.get("type") or "").startswith("math/")]
+    for script in formulas:
+        script.tag = "math-script"
     lxml.etree.strip_elements(root, *TEXTLESS, with_tail=False)
+    for script in formulas:
+        script.tag = "script"
+
+
+def text_length(element: HtmlElement) -> int:
+    """Count the characters of an element's text, white space folded, in C: faster than to fetch the text."""
+    return int(cast(float, _normalised_length(element)))
+
+
+_normalised_length = lxml.etree.XPath("string-length(normalize-space(.))")
 
 
 def line_hash(text: str) -> int:

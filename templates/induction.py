@@ -35,7 +35,7 @@ class _Node:
     """All elements of one path on the labelled pages. main, other: characters of their own text by label.
 
     inherits_main, inherits_other: elements with a labelled ancestor-or-self. below_main, below_other: main and
-    other summed over the path and all longer ones.
+    other summed over the path and all longer ones. label: what the rule of the path says.
     """
 
     main: int = 0
@@ -44,6 +44,7 @@ class _Node:
     inherits_other: int = 0
     below_main: int = 0
     below_other: int = 0
+    label: str = OTHER
     pages: set[int] = field(default_factory=set)
     children: dict[str, _Node] = field(default_factory=dict)
 
@@ -64,7 +65,9 @@ def induce(host: str, pages: Sequence[LabelledPage], witnesses: Sequence[HtmlEle
     witnesses: trees of other pages of the layout, without labels. They tell which class and id tokens belong to
     the layout (a third of all pages have them) and which lines are its frame (over half of the witnesses do).
     """
-    resolved = [resolve(page.root, page.labels) for page in pages]  # paths count the elements that are now stripped
+    resolved = [
+        resolve(page.root, page.labels) for page in pages
+    ]  # paths count the elements that are now stripped
     roots = [*(page.root for page in pages), *witnesses]
     for root in roots:
         strip_textless(root)
@@ -72,7 +75,7 @@ def induce(host: str, pages: Sequence[LabelledPage], witnesses: Sequence[HtmlEle
     evidence = _Evidence()
     for number, (page, labels) in enumerate(zip(pages, resolved, strict=True)):
         _read(page.root, labels, number, step, evidence)
-    _sum_up(evidence.top)
+    _decide(evidence.top)
     frame = (evidence.other_lines | _repeated(witnesses, evidence.lengths)) - evidence.main_lines
     longest = sorted(frame, key=lambda line: (-evidence.lengths[line], line))[:MAX_FRAME]
     rules = tuple(_rules("html", evidence.top, 1))
@@ -142,18 +145,19 @@ def _count(node: _Node, text: str | None, label: float, evidence: _Evidence | No
         (evidence.main_lines if label >= 0.5 else evidence.other_lines).add(line)
 
 
-def _sum_up(top: _Node) -> None:
+def _decide(top: _Node) -> None:
     order = [top]
     for node in order:
         order.extend(node.children.values())
     for node in reversed(order):
         node.below_main = node.main + sum(child.below_main for child in node.children.values())
         node.below_other = node.other + sum(child.below_other for child in node.children.values())
+        node.label = _label(node)
 
 
 def _rules(path: str, node: _Node, depth: int) -> Iterator[Rule]:
     """Yield a rule for a path and, where both labels lie below it, for each longer path that holds text."""
-    yield Rule(path, _label(node), len(node.pages))
+    yield Rule(path, node.label, len(node.pages))
     if depth < MAX_DEPTH and node.below_main and node.below_other:
         for step, child in sorted(node.children.items()):
             if child.below_main or child.below_other:
@@ -161,7 +165,7 @@ def _rules(path: str, node: _Node, depth: int) -> Iterator[Rule]:
 
 
 def _label(node: _Node) -> str:
-    """Decide what a path's own text, and an unknown element there, is.
+    """Decide what a path's own text, and an unknown element there, is; of its children that is known already.
 
     Pure paths are clear, own text is the best evidence of the others, then comes the label of an ancestor; and a
     container that the labels say nothing of is main if most kinds of its children are.
@@ -172,5 +176,5 @@ def _label(node: _Node) -> str:
         return MAIN if node.main > node.other else OTHER
     if node.inherits_main or node.inherits_other:
         return MAIN if node.inherits_main > node.inherits_other else OTHER
-    kinds = [child for child in node.children.values() if child.below_main or child.below_other]
-    return MAIN if sum(kind.below_main > kind.below_other for kind in kinds) * 2 > len(kinds) else OTHER
+    kinds = [child.label == MAIN for child in node.children.values() if child.below_main or child.below_other]
+    return MAIN if sum(kinds) * 2 > len(kinds) else OTHER

@@ -53,7 +53,9 @@ def test_paths_are_those_of_lxml(html: str) -> None:
     except PageError:
         return
     theirs = lxml.html.document_fromstring(html.encode(), parser=lxml.html.HTMLParser(encoding="utf-8"))
-    paths = [theirs.getroottree().getpath(element) for element in theirs.iter() if isinstance(element.tag, str)]
+    paths = [
+        theirs.getroottree().getpath(element) for element in theirs.iter() if isinstance(element.tag, str)
+    ]
     assert [root.getroottree().getpath(element) for element in root.iter()] == paths
 
 
@@ -69,6 +71,13 @@ def test_stripping_keeps_the_text_around() -> None:
     root = parse("<body>a<script>x</script>b<noscript>n</noscript>c<p>d<style>s</style>e</p></body>")
     strip_textless(root)
     assert "".join(root.itertext()) == "abcde"
+
+
+def test_stripping_keeps_the_source_of_formulas() -> None:
+    root = parse("<body>a<script type='math/tex'>x^2</script>b<script>x()</script>")
+    strip_textless(root)
+    assert [script.text for script in root.iter("script")] == ["x^2"]
+    assert visible_text(root) == "ab"
 
 
 def test_line_hash_takes_any_string() -> None:

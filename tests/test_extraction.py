@@ -10,6 +10,7 @@ from sites import SitePage, site
 
 from templates.dom import PageError
 from templates.labels import Labels
+from templates.template import Template
 from udfs.classifiers import from_spec
 from udfs.extraction import MIN_CONFIDENCE, Decision, extract_page, induce_cluster, sign_page
 from udfs.pages import Page
@@ -44,7 +45,9 @@ def label_row(sheet: SitePage, labelled: bool) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def templates() -> dict[str, str]:
-    row = induce_cluster([label_row(ARTICLES[0], True)] + [label_row(sheet, False) for sheet in ARTICLES[1:6]])
+    row = induce_cluster(
+        [label_row(ARTICLES[0], True)] + [label_row(sheet, False) for sheet in ARTICLES[1:6]]
+    )
     assert row is not None
     assert row["page_ids"] == [ARTICLES[0].url]
     return {"c1": row["body"]}
@@ -92,7 +95,9 @@ def test_what_no_template_explains_goes_to_the_fallback(templates: dict[str, str
 
 def test_a_page_without_body_or_text_is_empty(templates: dict[str, str]) -> None:
     for html in ("<frameset><frame src=a></frameset>", "<body><script>x()</script></body>"):
-        row, _ = extract_page(replace(page_of(ARTICLES[0]), html=html), Decision((), Labels((), ())), templates)
+        row, _ = extract_page(
+            replace(page_of(ARTICLES[0]), html=html), Decision((), Labels((), ())), templates
+        )
         assert (row["status"], row["main_html"], row["text"]) == ("empty", "", "")
 
 
@@ -110,3 +115,15 @@ def test_signing(templates: dict[str, str]) -> None:
     assert len(row["sketch"]) % 4 == 0
     with pytest.raises(PageError, match="empty"):
         sign_page(replace(page_of(ARTICLES[0]), html=""))
+
+
+def test_agreement_is_measured_on_labelled_pages_that_the_template_has_not_seen() -> None:
+    others = [label_row(sheet, True) | {"role": "audit"} for sheet in ARTICLES[1:4]]
+    row = induce_cluster([label_row(ARTICLES[0], True), *others, label_row(ARTICLES[5], False)])
+    assert row is not None
+    assert 0.9 < row["agreement"] <= 1.0
+    assert Template.from_json(row["body"]).labelled == 4
+    wrong = [other | {"paths": ["/html"], "probabilities": [0.0]} for other in others]
+    row = induce_cluster([label_row(ARTICLES[0], True), *wrong])
+    assert row is not None
+    assert row["agreement"] < 0.1

@@ -264,21 +264,21 @@ def poisoned_split(split: Split, isolated: bool, limits: Limits) -> passes.Summa
         for page in ("a", *Path(split.path).read_text().split(), "b"):
             outcome = guard(page)
             counts[outcome.reason if isinstance(outcome, Failure) else "fine"] += 1
-    return {"rows": counts.total(), "counts": dict(counts), "skipped": {}}
+    return passes.Tally(counts).summary(counts.total())
 
 
 def killed_split(split: Split, isolated: bool) -> passes.Summary:
     """Kill the worker on the first attempt, as a lost machine does."""
     if not isolated:
         os.kill(os.getpid(), signal.SIGKILL)
-    return {"rows": 1, "counts": {"fine": 1}, "skipped": {}}
+    return passes.Tally().summary(1)
 
 
 def failing_split(split: Split, isolated: bool) -> passes.Summary:
     """Fail on one split for good."""
     if "2" in split.path:
         raise ValueError("the disk is on fire")
-    return {"rows": 1, "counts": {}, "skipped": {}}
+    return passes.Tally().summary(1)
 
 
 def a_stage(tmp_path: Path, name: str = "pass") -> stages.Stage:

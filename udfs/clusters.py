@@ -14,8 +14,8 @@ from datasketch import MinHash, MinHashLSH
 from udfs.minhash import similarity, unpack
 
 _BANDS = 32
-"""LSH bands of one row: two pages of similarity 0.2 share a band with probability 1 - 0.8^32 = 0.9992, of 0.1 still 0.97. More rows
-would filter better and miss more; what LSH proposes is verified anyway."""
+"""LSH bands of one row: two pages of similarity 0.1 share a band with probability 1 - 0.9^32 = 0.97, of 0.2 with 0.9992.
+More rows would filter better and miss more; what LSH proposes is verified anyway."""
 
 _SAMPLE = 20
 """Members that a candidate for representative is compared with."""
@@ -145,7 +145,10 @@ def assign(
 
 
 def _assign(
-    signatures: Sequence[Signature], paths: dict[str, frozenset[int]], index: _Index, parameters: ClusterParameters
+    signatures: Sequence[Signature],
+    paths: dict[str, frozenset[int]],
+    index: _Index,
+    parameters: ClusterParameters,
 ) -> list[Assignment]:
     found = []
     for page_id in sorted(signature.page_id for signature in signatures):
@@ -156,7 +159,10 @@ def _assign(
 
 
 def _unlike(
-    signatures: Sequence[Signature], paths: dict[str, frozenset[int]], index: _Index, parameters: ClusterParameters
+    signatures: Sequence[Signature],
+    paths: dict[str, frozenset[int]],
+    index: _Index,
+    parameters: ClusterParameters,
 ) -> list[Signature]:
     taken = {assignment.page_id for assignment in _assign(signatures, paths, index, parameters)}
     return [signature for signature in signatures if signature.page_id not in taken]

@@ -55,11 +55,12 @@ class Escape:
         if mark == "&":
             return _ENTITY.match(text, place) is not None
         if mark == "<":
-            return _TAG.match(text, place) is not None or not right
+            return _TAG.match(text, place) is not None or (place + 1 == len(text) and not _is_edge(right))
         if mark == "$":
             return self.dollars
         if mark == "~":
-            return self.tildes and ("~" in (left, right) or not (_is_edge(left) or _is_edge(right)))
+            sides = (left, right)
+            return self.tildes and ("~" in sides or "*" in sides or not (_is_edge(left) or _is_edge(right)))
         if mark == "`":
             return self.backticks
         if mark == "[":
@@ -103,15 +104,19 @@ def code_block(text: str, language: str) -> str:
     return f"{fence}{info}\n{text}\n{fence}"
 
 
-_UNSAFE = re.compile(r"[\s<>\x00-\x1f\\]")
+_UNSAFE = re.compile(r"[\s\x00-\x1f\\]")
 
 
 def destination(url: str) -> str:
-    """Return a link's destination; parentheses that do not balance, blanks and angle brackets are percent-encoded."""
-    url = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace")), url.strip())
+    """Return a link's destination: blanks percent-encoded, parentheses that do not balance escaped."""
+    url = _UNSAFE.sub(
+        lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace")), url.strip()
+    )
     depth = 0
     for character in url:
         depth += (character == "(") - (character == ")")
         if depth < 0:
             break
-    return url.replace("(", "%28").replace(")", "%29") if depth else url
+    if depth:
+        url = url.replace("(", "\\(").replace(")", "\\)")
+    return "\\" + url if url.startswith("<") else url

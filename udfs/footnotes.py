@@ -11,6 +11,18 @@ _ARROWS = frozenset("↩ ↑ ^ ⤴ ↵ ⏎ ⬆ ↩︎ back".split())
 _HOLDERS = frozenset(("li", "p", "div", "section", "aside", "dd", "dt", "tr", "td"))
 
 
+def short_text(element: HtmlElement, limit: int = 32) -> str:
+    """Return the text of an element, "" if it is longer than a limit: no more of it is read."""
+    pieces: list[str] = []
+    size = 0
+    for text in element.itertext():
+        size += len(text)
+        if size > limit:
+            return ""
+        pieces.append(text)
+    return "".join(pieces)
+
+
 class Notes:
     """The footnotes of a tree. Ids are looked up only when the first mark is met; true once one is known."""
 
@@ -37,7 +49,7 @@ class Notes:
         is_mark = is_mark or link.get("role") == "doc-noteref" or (len(link) == 1 and link[0].tag == "sup")
         if not is_mark:
             return None
-        match = _LABEL.match("".join(element.itertext()))
+        match = _LABEL.match(short_text(element))
         if match is None:
             return None
         note = self._holder(href[1:])
@@ -51,7 +63,7 @@ class Notes:
 
     def is_backlink(self, link: HtmlElement) -> bool:
         """Whether a link leads from a note back to its mark."""
-        text = "".join(link.itertext()).replace("\ufe0e", "").strip()
+        text = short_text(link).replace("\ufe0e", "").strip()
         return text in _ARROWS or link.get("role") == "doc-backlink"
 
     def _holder(self, name: str) -> HtmlElement | None:

@@ -7,8 +7,9 @@ import multiprocessing
 import os
 import resource
 import signal
+import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Generic, NoReturn, TypeVar
@@ -19,13 +20,15 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_WALL = 5.0
 
 
 @dataclass(frozen=True)
 class Limits:
     """What one page may cost.
 
-    seconds: wall time. memory_bytes: address space beyond what the worker has already (isolated only);
+    seconds: CPU time, so that a page's fate does not depend on its neighbours; five times as much wall time, for
+    one that waits. memory_bytes: address space beyond what the worker has already (isolated only);
     None for work that maps more than it uses, as a GPU library does.
     """
 
@@ -38,12 +41,14 @@ class Failure:
     """Why an item has no result: a PageError's reason, `timeout`, `crash`, `memory`, an exception's name."""
 
     reason: str
+    detail: str = field(default="", compare=False)
+    """What an unexpected exception said, and where it was raised; for a person."""
 
 
 class Guard(Generic[Item, Result]):
     """Calls a function on one item after the other and returns its result or a Failure, never an exception.
 
-    Inline (a task's first attempt), a timer of the kernel ends the whole process once an item exceeds its
+    Inline (a task's first attempt), timers of the kernel end the whole process once an item exceeds its
     time: no Python handler runs while C code holds the interpreter. Spark then retries the task, and a retry
     is isolated: the function runs in a forked child that lives on from item to item, whose death is that
     item's Failure.
@@ -67,36 +72,35 @@ class Guard(Generic[Item, Result]):
     def __call__(self, item: Item, share: float = 1.0) -> Result | Failure:
         """Run the function on an item; `share` multiplies the time (the pages of a batch)."""
         seconds = self._limits.seconds * share
-        return self._in_child(item, seconds) if self._isolated else self._inline(item, seconds)
+        return self._in_child(item, seconds) if self._isolated else _timed(self._function, item, seconds)
 
     def close(self) -> None:
         """End the child, if there is one."""
+        self._end()
+
+    def _in_child(self, item: Item, seconds: float) -> Result | Failure:
+        pipe = self._pipe or self._fork()
+        try:
+            pipe.send((item, seconds))
+            # The child's own timers should end it first.
+            outcome: Result | Failure = pipe.recv() if pipe.poll(_WALL * seconds + 1) else Failure("timeout")
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            return Failure("timeout" if self._end() in (signal.SIGPROF, signal.SIGALRM) else "crash")
+        if isinstance(outcome, Failure) and outcome.reason in ("timeout", "memory"):
+            self._end()
+        return outcome
+
+    def _end(self) -> int:
+        """End the child and return the signal that ended it, which may have been another one than ours."""
+        status = 0
         if self._child is not None:
             os.kill(self._child, signal.SIGKILL)
-            os.waitpid(self._child, 0)
+            status = os.waitpid(self._child, 0)[1]
             self._child = None
         if self._pipe is not None:
             self._pipe.close()
             self._pipe = None
-
-    def _inline(self, item: Item, seconds: float) -> Result | Failure:
-        signal.setitimer(signal.ITIMER_REAL, seconds)  # SIGALRM's default action ends the process
-        try:
-            return _attempt(self._function, item)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-
-    def _in_child(self, item: Item, seconds: float) -> Result | Failure:
-        pipe = self._pipe or self._fork()
-        outcome: Result | Failure
-        try:
-            pipe.send(item)
-            outcome = pipe.recv() if pipe.poll(seconds) else Failure("timeout")
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            outcome = Failure("crash")
-        if isinstance(outcome, Failure) and outcome.reason in ("timeout", "crash", "memory"):
-            self.close()
-        return outcome
+        return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
     def _fork(self) -> Connection:
         ours, theirs = multiprocessing.Pipe()
@@ -109,6 +113,17 @@ class Guard(Generic[Item, Result]):
         return ours
 
 
+def _timed(function: Callable[[Item], Result], item: Item, seconds: float) -> Result | Failure:
+    """Run the function under timers whose signals, by their default action, end this process."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, _WALL * seconds)
+    try:
+        return _attempt(function, item)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 def _attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
     try:
         return function(item)
@@ -117,19 +132,20 @@ def _attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure
     except MemoryError:
         return Failure("memory")
     except Exception as error:  # noqa: BLE001  # the one broad except: a page is a row, whatever it does
-        return Failure(type(error).__name__)
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return Failure(type(error).__name__, f"{error} ({os.path.basename(last.filename)}:{last.lineno})")
 
 
 def _serve(pipe: Connection, function: Callable[[Item], Result], memory_bytes: int | None) -> NoReturn:
     """Answer items until the pipe ends; this process never returns into the code that it was forked from."""
     try:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if memory_bytes is not None:
             allowed = _address_space() + memory_bytes
             resource.setrlimit(resource.RLIMIT_AS, (allowed, allowed))
         while True:
-            outcome = _attempt(function, pipe.recv())
+            item, seconds = pipe.recv()
+            outcome = _timed(function, item, seconds)
             try:
                 pipe.send(outcome)
             except MemoryError:

@@ -9,23 +9,27 @@ from functools import lru_cache
 from lxml.html import HtmlElement
 
 KNOWN = frozenset(
-    """abap abnf actionscript actionscript3 ada agda antlr apache apacheconf apl applescript arduino arm armasm as3 asciidoc
-    asm asp aspnet aspx autohotkey autoit awk ballerina bash basic bat batch bf bibtex bicep bnf brainfuck bsh c c# c++
-    cc cg clike clj clojure cmake cmd cobol coffee coffeescript coldfusion console cpp cql crystal cs csharp csh cshtml
-    css csv cuda cxx cypher cython d dart delphi diff django docker dockerfile dos dot ebnf elisp elixir elm emacs-lisp
-    erb erlang ex excel f# f90 fish forth fortran fsharp gams gap gcode gdscript gherkin git gitignore glsl gnuplot go
-    golang gql gradle graphql groovy haml handlebars haskell haxe hbs hcl hlsl hs htm html html+erb html5 http idl ini
-    ipython ipython2 ipython3 irb j java javafx javascript jinja jinja2 jl js jscript json json5 jsonc jsonld jsonnet
-    jsp jsx julia jupyter kotlin ks ksh kt latex lean less liquid lisp llvm log lsl lua m makefile make markdown
-    markup mathematica matlab maxima md mdx mermaid mips mkd ml mma mysql nasm nginx nim nix node nsis objc
-    objective-c objectivec objectpascal obj-c ocaml octave opencl openscad org oracle pascal patch pcre perl pgsql php
-    php5 pl plaintext plantuml plist plpgsql plsql po postgres postgresql postscript pov powershell prolog properties
-    proto protobuf ps ps1 psql pug puppet purescript py py3 pycon pytb python python2 python3 pyrex q qml r racket
-    rake raku rb rdoc reasonml regex rest restructuredtext rex rexx robot robotframework ron rs rst ruby rust s sas
-    sass scala scheme scilab scm scss sed sh shell shellscript smali smalltalk sml solidity sparql sql sqlite squirrel
-    stan stata stylus svelte svg swift systemverilog tcl tcsh terminal terraform tex tf toml trac ts tsql tsx turtle
-    twig typescript typst typoscript v vala vb vb.net vba vbnet vbs vbscript verilog vhdl vim viml vue wasm wat wiki
-    wolfram x86asm xhtml xml xpath xquery xsl xslt yaml yang yml zig zsh""".split()
+    """
+    abap abnf actionscript actionscript3 ada agda antlr apache apacheconf apl applescript arduino arm
+    armasm as3 asciidoc asm asp aspnet aspx autohotkey autoit awk ballerina bash basic bat batch bf bibtex
+    bicep bnf brainfuck bsh c c# c++ cc cg clike clj clojure cmake cmd cobol coffee coffeescript
+    coldfusion console cpp cql crystal cs csharp csh cshtml css csv cuda cxx cypher cython d dart delphi
+    diff django docker dockerfile dos dot ebnf elisp elixir elm emacs-lisp erb erlang ex excel f# f90 fish
+    forth fortran fsharp gams gap gcode gdscript gherkin git gitignore glsl gnuplot go golang gql gradle
+    graphql groovy haml handlebars haskell haxe hbs hcl hlsl hs htm html html+erb html5 http idl ini
+    ipython ipython2 ipython3 irb j java javafx javascript jinja jinja2 jl js jscript json json5 jsonc
+    jsonld jsonnet jsp jsx julia jupyter kotlin ks ksh kt latex lean less liquid lisp llvm log lsl lua m
+    makefile make markdown markup mathematica matlab maxima md mdx mermaid mips mkd ml mma mysql nasm
+    nginx nim nix node nsis objc objective-c objectivec objectpascal obj-c ocaml octave opencl openscad
+    org oracle pascal patch pcre perl pgsql php php5 pl plaintext plantuml plist plpgsql plsql po postgres
+    postgresql postscript pov powershell prolog properties proto protobuf ps ps1 psql pug puppet
+    purescript py py3 pycon pytb python python2 python3 pyrex q qml r racket rake raku rb rdoc reasonml
+    regex rest restructuredtext rex rexx robot robotframework ron rs rst ruby rust s sas sass scala scheme
+    scilab scm scss sed sh shell shellscript smali smalltalk sml solidity sparql sql sqlite squirrel stan
+    stata stylus svelte svg swift systemverilog tcl tcsh terminal terraform tex tf toml trac ts tsql tsx
+    turtle twig typescript typst typoscript v vala vb vb.net vba vbnet vbs vbscript verilog vhdl vim viml
+    vue wasm wat wiki wolfram x86asm xhtml xml xpath xquery xsl xslt yaml yang yml zig zsh
+    """.split()
 )
 
 NONE = frozenset(
@@ -118,7 +122,9 @@ def of(elements: Iterable[HtmlElement]) -> str | None:
         if found is None and element.tag in ("pre", "code"):
             plain = (element.get("lang") or element.get("language") or "").lower()
             # lang is a human language by right: `lang="js"` is none, `lang="cs"` is Czech.
-            found = known(plain) if plain in KNOWN and (len(plain) > 2 or plain in ("js", "py", "ts", "sh", "go")) else None
+            found = (
+                known(plain) if plain in KNOWN and (len(plain) > 2 or plain in ("js", "py", "ts", "sh", "go")) else None
+            )
         if found is not None:
             return found
     return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from udfs.escaping import code_block
@@ -15,8 +14,9 @@ Item = dict[str, Any]
 _LINK_TAG = re.compile(r"</?a\b[^>]*>")
 _IMAGE_TAG = re.compile(r'<img src="[^"]*" alt="([^"]*)">')
 _BLANK_LINES = re.compile(r"\n\s*\n")
+_DELIMITER = re.compile(r"[*_~]")
+_DEFINITION = ("term", "description")
 _CLOSING_HASHES = re.compile(r"(?<![^\s])(#+)$")
-_RULE = "---"
 
 
 def markdown(items: list[Item], modes: Modes = Modes()) -> str:  # noqa: B008 - frozen
@@ -31,7 +31,10 @@ def _blocks(items: list[Item], modes: Modes) -> str:
     before: list[str] = []
     star = False
     was_list = ""
-    for text, item in _shown(items, modes):
+    for item in items:
+        text = block(item, modes)
+        if not text:
+            continue
         quotes = item.get("quotes") or []
         kind = item["content"]["list_attribute"] if item["type"] == "list" else ""
         star = not star if kind and kind == was_list and quotes == before else False
@@ -46,21 +49,6 @@ def _blocks(items: list[Item], modes: Modes) -> str:
         out.append(_prefixed(text, "> " * len(quotes)) if quotes else text)
         before = quotes
     return "".join(out)
-
-
-def _shown(items: list[Item], modes: Modes) -> Iterator[tuple[str, Item]]:
-    """The items that show something; no rule at an end or beside another."""
-    rule: Item | None = None
-    begun = False
-    for item in items:
-        text = block(item, modes)
-        if text == _RULE:
-            rule = item if begun else None
-        elif text:
-            if rule is not None:
-                yield _RULE, rule
-            rule, begun = None, True
-            yield text, item
 
 
 def _prefixed(text: str, prefix: str) -> str:
@@ -106,8 +94,10 @@ def _picture(kind: str, content: Item, modes: Modes) -> str:
     one: Segment = {
         "t": "image", "c": content.get("alt") or "", "url": content.get("url"), "title": content.get("title"),
     }  # fmt: skip
-    if kind != "image" and modes.images == "alt":
-        return ""
+    if kind != "image":
+        label = content.get("alt") or content.get("title") or content.get("url") or ""
+        link: Segment = {"t": "text", "c": label, "href": content.get("url")}
+        return render([link], Modes("inline")) if modes.images == "inline" else ""
     shown = image(one, modes)
     if modes.images == "alt":
         return render([{"t": "text", "c": shown}], modes) if shown else ""
@@ -150,7 +140,10 @@ def _list(entries: list[Item], modes: Modes, star: bool) -> str:
         text = _blocks(entry["blocks"], modes)
         level = min(entry["level"], len(indents))
         prefix = (indents[level - 1] if level else "") + "> " * len(entry.get("quotes") or ())
-        marker = _marker(entry, star)
+        if entry["attribute"] == "continuation":  # as deep as the entry before it
+            marker = indents[level][len(prefix) :] if level < len(indents) else ""
+        else:
+            marker = _marker(entry, star)
         if entry.get("checked") is not None:
             text = ("[x] " if entry["checked"] else "[ ] ") + text
         if not text and not entry.get("head"):
@@ -160,7 +153,9 @@ def _list(entries: list[Item], modes: Modes, star: bool) -> str:
             head = (head or prefix) + marker
             continue
         if out:
-            out.append(_between(previous, entry))
+            # Term and description are one paragraph to most readers: no delimiter of one may meet another's.
+            is_paired = entry["attribute"] in _DEFINITION and _DELIMITER.search(text) is not None
+            out.append("\n\n" if is_paired else _between(previous, entry))
         out.append((head or prefix) + marker + _prefixed(text, indents[level])[len(indents[level]) :])
         head, previous = "", entry
     return "".join(out)
@@ -172,9 +167,18 @@ def _marker(entry: Item, star: bool) -> str:
         return f"{max(entry['number'], 0)}{')' if star else '.'} "
     if kind == "footnote":
         return f"[^{entry['label']}]: "
-    if kind == "continuation":
-        return "  "
+    if kind == "description" and _is_block(entry):
+        return ""  # to most readers a colon begins a paragraph, in which no block would be read
     return {"term": "", "description": ": "}.get(kind, "* " if star else "- ")
+
+
+def _is_block(entry: Item) -> bool:
+    first = entry["blocks"][0] if entry["blocks"] else None
+    if first is None:
+        return False
+    if first["type"] == "paragraph" and first["content"]["segments"][0]["t"] == "rule":
+        return True
+    return bool(first.get("quotes")) or first["type"] not in ("paragraph", "equation-inline", "image")
 
 
 def _between(previous: Item | None, entry: Item) -> str:
@@ -188,9 +192,14 @@ def _between(previous: Item | None, entry: Item) -> str:
     deeper = entry["level"] > previous["level"]
     if several and not (deeper and len(previous["blocks"]) == 1 and len(entry["blocks"]) == 1):
         return "\n\n"
-    if kind in ("continuation", "term", "footnote") or (kind == "ordered" and deeper and entry["number"] != 1):
+    if (kind in _DEFINITION) != (before in _DEFINITION) and entry["level"] <= previous["level"]:
+        return "\n\n"
+    if (
+        kind in ("continuation", "term", "footnote")
+        or (kind == "description" and _is_block(entry))
+        or (kind == "ordered" and deeper and entry["number"] != 1)
+    ):
         return "\n\n"
     if previous["blocks"] and previous["blocks"][-1]["type"] not in ("paragraph", "title", "equation-inline"):
         return "\n\n"
     return "\n"
-

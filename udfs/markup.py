@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import lxml.etree
@@ -22,107 +24,166 @@ INLINE_TAGS = frozenset([
 _TABLE_TAGS = frozenset(["caption", "colgroup", "col", "thead", "tbody", "tfoot", "tr", "td", "th", "br"])
 _REMOVED_TAGS = frozenset(["title", "head", "style", "script", "link", "meta", "iframe", "frame", "nav"])
 _RAW_TAGS = frozenset(["xmp", "noembed", "noframes", "plaintext", "noscript", "listing"])
-_ROOT_TAGS = frozenset(["html", "body", "frameset"])
-_ENDLESS_TAGS = frozenset([
+_ODD_TAGS = frozenset(["html", "body", "frameset", "plaintext"])
+ENDLESS_TAGS = frozenset([
     "area", "base", "basefont", "br", "col", "frame", "hr", "img", "input", "isindex", "link", "meta", "param",
 ])  # fmt: skip
+_SPECIAL_TAGS = ENDLESS_TAGS | {"table", "td", "th", "details"}
 _INVISIBLE = {
     "display": "none", "font-size": "0px", "color": "transparent", "visibility": "hidden", "opacity": "0",
 }  # fmt: skip
 _BLOCK_KINDS = {"td": CELL, "th": CELL, "li": ITEM, "dt": TERM, "dd": TERM, "math": 0}
 
-_TOKEN = re.compile(r"<[^>]*>|[^<]+")
-_TOKEN_PI = re.compile(r"<\?.*?\?>|<[^>]*>|[^<]+", re.DOTALL)
-_ATTRIBUTE = re.compile(r"\s(=?[^\s=]*)=(?:\"([^\"]*)\"|'([^']*)')")
-_LOOSE_SPACE = re.compile(r"\s{2,}|[^\S ]")
-_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-_PLAIN = re.compile(r"[^&<>\"'\r]*").fullmatch
-_PLAIN_URL = re.compile(r"[!#-&(-;=?-~]*").fullmatch
-_OUTER = ~(OWN_TEXT)
+_ATTRIBUTE = re.compile(r"(\s=?[^\s=]*=)(?:\"([^\"]*)\"|'([^']*)')")
+_CONTROLS = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF)))
+_CONTROL = re.compile(f"[{_CONTROLS}]")
+_MANGLED = "&#xFFFD;"  # what libxml2 writes for a control character
+_STAND_INS = {ord(control): 0xF8D0 + at for at, control in enumerate(_CONTROLS)}
+_PLAIN_URL = re.compile(r"[!#-%(-;=?-~]*").fullmatch
+_ODD_NAME = re.compile("[\"'&<]")
+_OUTER = ~OWN_TEXT
+
+
+_KINDS: dict[str, tuple[bool, int, int, str]] = {}
 
 
 class Tag:
-    """A start tag as it is written: all elements of a page that are written alike share one.
+    """A start tag as it is written, between `<` and `>`: all elements of a page that are written alike share one.
 
-    opened: its clean form, without `>`. block: when it is a block. removed: "tail" (with the text after it),
-    "self", "nav" (below body alone) or "". own: bits of the element itself. shut: without content.
+    opened: its clean form, without `>`; empty if there is none. block: when it is a block. removed: "tail" (with
+    the text after it), "self", "nav" (below body alone) or "". own: bits of the element itself. shut: without
+    content. sightless: an image without an address.
     """
 
     __slots__ = (
-        "block", "closes", "headers", "inline", "is_data", "is_open", "name", "opened", "own", "removed", "shut",
-        "sightless",
+        "block", "clean", "closing", "headers", "inline", "is_data", "is_open", "name", "opened", "own", "removed",
+        "shut", "sightless",
     )  # fmt: skip
 
     def __init__(self, token: str) -> None:
-        self.shut = token.endswith("/>") or token.startswith("<?")
-        name = self.name = token[1:].split(None, 1)[0].rstrip("/>") if token[1] != "?" else "?"
-        found = {key: double or single for key, double, single in reversed(_ATTRIBUTE.findall(token))}
-        self.inline = name in INLINE_TAGS
-        self.block = _BLOCK_KINDS.get(name, 0 if self.inline else ALWAYS)
-        self.own = 0 if self.inline or name in _TABLE_TAGS else NO_CELL
-        attributes = _kept(name, found)
-        self.sightless = name == "img" and "src" not in attributes
-        if name == "img" and not self.sightless:
-            self.own |= TEXT
-        if name in _ROOT_TAGS or (name in _ENDLESS_TAGS and not self.shut) or name == "plaintext":
+        self.shut = token[-1] in "/?"
+        name = token.partition(" ")[0]
+        self.name = name = name.removesuffix("/") if self.shut else name
+        self.inline, self.block, self.own, self.removed = _KINDS.get(name) or _kind(name)
+        self.headers = self.is_data = self.sightless = False
+        self.is_open = True
+        found = {} if self.removed or "=" not in token else _attributes(token, len(name))
+        if name in _SPECIAL_TAGS:
+            self._specialise(found)
+        if "{" in token and any(key.startswith(" {") for key in found):
             self.own |= ODD
-        if any(key.startswith("{") for key in found) or _CONTROL.search(token) or re.search("[\"'&<]", name):
+        try:
+            self.opened = _opened(name, found) if found else f"<{name}"
+        except ValueError:  # control characters
+            self.opened = ""
+        self.closing = f"</{name}>"
+        is_endless = name in ENDLESS_TAGS or (name == "li" and self.shut)
+        self.clean = f"{self.opened}>{self.closing}" if self.shut and not is_endless else self.opened + ">"
+        if found:
+            if " style=" in found and _is_invisible(found[" style="]):
+                self.removed = "self"
+            elif found.get(" class=") == "nav" or found.get(" id=") == "nav":
+                self.removed = "nav"
+
+    def _specialise(self, found: dict[str, str]) -> None:
+        if self.name == "img":
+            source = found.get(" src=", "")
+            self.sightless = not _value(source).strip() or _is_data_url(source)
+            self.own |= 0 if self.sightless else TEXT
+        elif self.name == "table":
+            self.is_data = found.get(" role=") == "table" or bool(found.get(" data-table="))
+        elif self.name == "details":
+            self.is_open = " open=" in found
+        else:
+            self.headers = " headers=" in found
+        if self.name in ENDLESS_TAGS and not self.shut:
             self.own |= ODD
-        self.opened = _opened(name, attributes)
-        self.closes = name not in _ENDLESS_TAGS and not (name == "li" and self.shut)
-        self.headers = name in ("td", "th") and "headers" in found
-        self.is_data = name == "table" and (found.get("role") == "table" or bool(found.get("data-table")))
-        self.is_open = name != "details" or "open" in found
-        self.removed = _removal(name, found)
-        if name == "?":
-            self.block, self.own, self.removed = 0, NO_CELL | ODD | TEXT, ""
 
 
-def _removal(name: str, found: dict[str, str]) -> str:
-    if name in _REMOVED_TAGS:
-        return "tail"
-    for declaration in found.get("style", "").split(";"):
+def _kind(name: str) -> tuple[bool, int, int, str]:
+    """Tell what elements of a name are: inline, when a block, their own bits, whether they are removed."""
+    if name.startswith("?"):
+        return False, 0, NO_CELL | TEXT | ODD, ""
+    inline = name in INLINE_TAGS
+    own = 0 if inline or name in _TABLE_TAGS else NO_CELL
+    if name in _ODD_TAGS or _ODD_NAME.search(name):
+        own |= ODD
+    block = _BLOCK_KINDS.get(name, 0 if inline else ALWAYS)
+    return inline, block, own, "tail" if name in _REMOVED_TAGS else ""
+
+
+def _attributes(token: str, start: int) -> dict[str, str]:
+    """Find the attributes of a start tag, as written; keys are like ` class=`."""
+    if "='" not in token:
+        pieces = token.split('"')
+        keys = pieces[:-1:2]
+        keys[0] = keys[0][start:]
+        if all(key[-1] == "=" for key in keys):
+            return dict(zip(keys, pieces[1::2], strict=False))
+    return {key: double or single for key, double, single in _ATTRIBUTE.findall(token)}
+
+
+def _is_invisible(style: str) -> bool:
+    for declaration in _value(style).split(";"):
         key, colon, value = declaration.partition(":")
-        if colon and _INVISIBLE.get(_value(key).strip()) == _value(value).strip():
-            return "self"
-    return "nav" if "nav" in (found.get("class"), found.get("id")) else ""
+        if colon and _INVISIBLE.get(key.strip()) == value.strip():
+            return True
+    return False
 
 
-def _kept(name: str, found: dict[str, str]) -> dict[str, str]:
-    kept: dict[str, str] = {}
-    for key in ("src", "alt", "class", "id") if name == "img" else ("class", "id"):
-        value = _value(found.get(key, "")).strip()
-        if value and not (key == "src" and value.startswith("data:image/")):
-            kept[key] = value
-    return kept
+def _is_data_url(source: str) -> bool:
+    return _value(source).strip().startswith("data:image/")
 
 
 def _value(raw: str) -> str:
     return unescape(raw) if "&" in raw else raw
 
 
+def _opened(name: str, found: dict[str, str]) -> str:
+    """Write a start tag, without its `>`, with the attributes that a model sees."""
+    keys = (" src=", " alt=", " class=", " id=") if name == "img" else (" class=", " id=")
+    pieces = [f"<{name}"]
+    for key in keys:
+        raw = found.get(key)
+        if not raw or (key == " src=" and _is_data_url(raw)):
+            continue
+        raw = raw.strip()
+        simple = raw.replace("&amp;", "") if "&" in raw else raw
+        if "&" not in simple and '"' not in raw and (key != " src=" or _PLAIN_URL(simple)):
+            if raw:
+                pieces.append(f'{key}"{raw}"')
+        elif value := _value(raw).strip():
+            pieces.append(_attribute(key[1:-1], value))
+    return "".join(pieces)
+
+
+def _attribute(key: str, value: str) -> str:
+    element = lxml.etree.Element("img")
+    element.set(key, value)
+    return lxml.etree.tostring(element, method="html", encoding="unicode")[4:-1]
+
+
 def unescape(raw: str) -> str:
     """Undo the escapes of an XML serialisation."""
     for escape, character in (
+        (_MANGLED, "\ufffd"),
         ("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#10;", "\n"), ("&#13;", "\r"), ("&#9;", "\t"),
     ):  # fmt: skip
         raw = raw.replace(escape, character)
     return raw.replace("&amp;", "&")
 
 
-def _opened(name: str, attributes: dict[str, str]) -> str:
-    if all((_PLAIN_URL if key == "src" else _PLAIN)(value) for key, value in attributes.items()):
-        return f"<{name}" + "".join(
-            f' {key}="{value.replace("&", "&amp;")}"' for key, value in attributes.items()
-        )
-    element = lxml.etree.Element("img" if name == "img" else "b")
-    try:
-        for key, value in attributes.items():
-            element.set(key, value)
-    except ValueError:  # control characters: the element is odd, and its paragraph is lost
-        return f"<{name}"
-    written = lxml.etree.tostring(element, method="html", encoding="unicode")
-    return f"<{name}" + written[len(element.tag) + 1 :].removesuffix("</b>").removesuffix(">")
+def is_long(name: str, names: Sequence[str]) -> bool:
+    """Tell whether a list with such children is shortened."""
+    return len(names) > 2 and (name in ("ul", "ol") or (name == "dl" and names.count("dt") > 1))
+
+
+def stripped(raw: str) -> str:
+    """Strip a text as it is written; a carriage return is written as an escape."""
+    text = raw.strip()
+    while text.startswith("&#13;") or text.endswith("&#13;"):
+        text = text.removeprefix("&#13;").removesuffix("&#13;").strip()
+    return text
 
 
 def is_control(text: str) -> bool:
@@ -132,217 +193,272 @@ def is_control(text: str) -> bool:
 
 def folded(text: str) -> str:
     """Write a text with every run of white space as one blank."""
-    return " " if text.isspace() else _LOOSE_SPACE.sub(" ", text)
+    if text.isascii() and "\n" not in text and "  " not in text and "\t" not in text and not is_control(text):
+        return text
+    words = " ".join(text.split())
+    if not words:
+        return " " if text else ""
+    return f"{' ' if text[0].isspace() else ''}{words}{' ' if text[-1].isspace() else ''}"
 
 
-def tokenised(root: lxml.etree._Element) -> list[str]:
-    """Write a tree as its start tags, end tags and texts; an element without content is one token."""
-    written: str = lxml.etree.tostring(root, encoding="unicode", with_tail=False)
-    return (_TOKEN_PI if "<?" in written else _TOKEN).findall(written)
+def written(root: lxml.etree._Element) -> tuple[str, bool]:
+    """Write a tree as XML, where `<` and `>` stand in tags alone; and tell whether control characters are in it.
+
+    libxml2 would write all of them alike; here they are kept in texts.
+    """
+    xml: str = lxml.etree.tostring(root, encoding="unicode", with_tail=False)
+    if _MANGLED not in xml:
+        return xml, False
+    root = copy.deepcopy(root)
+    for element in root.iter():
+        if element.text and is_control(element.text):
+            element.text = element.text.translate(_STAND_INS)
+        if element.tail and is_control(element.tail):
+            element.tail = element.tail.translate(_STAND_INS)
+    xml = lxml.etree.tostring(root, encoding="unicode", with_tail=False)
+    return xml.translate({stand_in: control for control, stand_in in _STAND_INS.items()}), True
+
+
+def mangled(text: str) -> str:
+    """Write control characters as libxml2 writes them."""
+    return _CONTROL.sub(_MANGLED, text)
 
 
 @dataclass
 class Markup:
     """A page without what the published preprocessing removes.
 
-    tokens: as written. clean: as the simplified HTML has them. before: characters of text before each token.
-    By element, in document order: tags; starts and ends, as token numbers; children; bits of what it holds;
-    blocks; wholes: data tables and content lists, which stay in one piece; numbers in the original tree.
+    tokens: tag (without `<` and `>`), text, tag, text, …, as written; texts may be empty. clean: the same (with
+    them) for the simplified HTML.
+    By element, in document order: tags; starts and ends, as token numbers; children; bits of what it holds; lengths:
+    characters of text in it; blocks; numbers in the original tree. wholes: data tables and content lists, which
+    stay in one piece.
     """
 
     tokens: list[str] = field(default_factory=list)
     clean: list[str] = field(default_factory=list)
-    before: list[int] = field(default_factory=list)
     tags: list[Tag] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     children: list[list[int]] = field(default_factory=list)
     bits: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
     blocks: list[bool] = field(default_factory=list)
-    wholes: set[int] = field(default_factory=set)
     numbers: list[int] = field(default_factory=list)
+    wholes: set[int] = field(default_factory=set)
 
     def text(self, element: int) -> str:
         """Return an element's text before its first child, as written."""
         start = self.starts[element]
-        token = self.tokens[start + 1] if start != self.ends[element] else "<"
-        return token if token[0] != "<" else ""
+        return self.tokens[start + 1] if start != self.ends[element] else ""
 
     def tail(self, element: int) -> str:
         """Return the text after an element, as written."""
-        after = self.ends[element] + 1
-        token = self.tokens[after] if after < len(self.tokens) else "<"
-        return token if token[0] != "<" else ""
+        return self.tokens[self.ends[element] + 1]
 
 
-def read(tokens: list[str], numbers: list[int] | None = None) -> Markup:
-    """Read the tokens of a tree: what is removed, what is a block. One pass, linear.
-
-    numbers: of the elements in the original tree, where these tokens are only a part of it.
-    """
-    page, moved = _read(tokens)
-    if moved:  # a text went into an element that had none: the tokens change
-        again = read(_TOKEN.findall("".join(page.tokens)), page.numbers)
-        page = again
-    if numbers is not None:
-        page.numbers = [numbers[number] for number in page.numbers]
-    return page
+def read(root: lxml.etree._Element) -> Markup:
+    """Read a tree: what is removed, what is a block. One pass, linear."""
+    xml, has_controls = written(root)
+    return _read(_pieces(xml), has_controls)
 
 
-def _read(tokens: list[str]) -> tuple[Markup, bool]:  # noqa: C901 - one loop over all tokens: calls cost more
+def _pieces(xml: str) -> list[str]:
+    """Cut at every start of a tag: each piece is what stands in the tag, `>`, and the text after it."""
+    pieces = xml.split("<")
+    if all(">" in piece for piece in pieces[1:]):
+        return pieces[1:]
+    whole: list[str] = []
+    for piece in reversed(pieces[1:]):  # a `<` in the name of an attribute
+        if ">" in piece:
+            whole.append(piece)
+        else:
+            whole[-1] = f"{piece}<{whole[-1]}"
+    return whole[::-1]
+
+
+def _read(pieces: list[str], controls: bool) -> Markup:
     page = Markup()
-    out, clean, before, tags, starts, ends = (
-        page.tokens, page.clean, page.before, page.tags, page.starts, page.ends,
+    out, clean, tags, starts, ends = page.tokens, page.clean, page.tags, page.starts, page.ends
+    children, bits, blocks, lengths, numbers = (
+        page.children, page.bits, page.blocks, page.lengths, page.numbers,
     )  # fmt: skip
-    children, bits, blocks, numbers = page.children, page.bits, page.blocks, page.numbers
-    known: dict[str, Tag] = {}
+    if len(_KNOWN) > _MAX_KNOWN:
+        _KNOWN.clear()
+    known = {} if controls else _KNOWN
     open_elements: list[int] = []
     tables: list[int] = []
     data_tables: set[int] = set()
-    lists = terms = 0
-    total = 0
+    lists = terms = total = 0
     number = -1
-    position, count = 0, len(tokens)
-    moved = cut = False
-    while position < count:
-        token = tokens[position]
-        position += 1
-        if token[0] != "<":
-            top = open_elements[-1]
-            if cut and out[-1][0] != "<":
-                out[-1] += token
-                clean[-1] = folded(out[-1])
-            else:
-                out.append(token)
-                before.append(total)
-                clean.append(folded(token))
-            total += len(token)
-            if not token.isspace() and ("&#13;" not in token or unescape(token).strip()):
-                held = OWN_TEXT
-                last = children[top][-1] if children[top] else -1
-                if last < 0 or not tags[last].sightless:
-                    held |= TEXT
-                if ("&" in token and tags[top].name in _RAW_TAGS) or is_control(token):
-                    held |= ODD
-                bits[top] |= held
-            elif not token.isascii() or "\x0b" <= token.strip(" \n\t\r") <= "\x1f":
-                bits[top] |= ODD if is_control(token) else 0
-            continue
-        if token[1] == "/":
+    rest = iter(pieces)
+    for piece in rest:
+        token, _, text = piece.partition(">")
+        if token[0] == "/":
             element = open_elements.pop()
-        else:
-            number += 1
-            tag = known.get(token)
-            if tag is None:
-                tag = known[token] = Tag(token)
-            if tag.removed or (open_elements and not tags[open_elements[-1]].is_open):
-                removed = tag.removed
-                parent = tags[open_elements[-1]] if open_elements else None
-                if parent is None or (removed == "nav" and parent.name != "body"):
-                    removed = ""
-                if parent is not None and not removed and not parent.is_open and tag.name != "summary":
-                    removed = "self"
-                if removed:
-                    depth = 0 if tag.shut else 1
-                    while depth:
-                        token = tokens[position]
-                        position += 1
-                        if token[0] == "<":
-                            if token[1] == "/":
-                                depth -= 1
-                            else:
-                                number += 1
-                                if token[-2] != "/" and token[1] != "?":
-                                    depth += 1
-                    tail = tokens[position] if position < count and tokens[position][0] != "<" else ""
-                    cut = True
-                    if tail and removed == "tail":
-                        position += 1
-                    elif tail:
-                        siblings = children[open_elements[-1]]
-                        if siblings and out[-1][0] == "<":  # moved into the sibling: behind its text
-                            position += 1
-                            moved = True
-                            start = starts[siblings[-1]]
-                            if tags[siblings[-1]].shut and out[start][-2] == "/":
-                                out[start] = f"{out[start][:-2]}>{tail}</{tags[siblings[-1]].name}>"
-                            elif start + 1 < len(out) and out[start + 1][0] != "<":
-                                out[start + 1] += tail
-                            else:
-                                out[start] += tail
-                    continue
-            element = len(tags)
-            if open_elements:
-                children[open_elements[-1]].append(element)
-            kind = tag.block
-            is_block = kind == ALWAYS or (
-                kind != 0 and bool(tables if kind == CELL else lists if kind == ITEM else terms)
-            )
-            name = tag.name
-            if tables and (tag.headers or name in ("caption", "col", "colgroup")):
-                data_tables.add(tables[-1])
-            tags.append(tag)
-            starts.append(len(out))
-            ends.append(len(out))
-            children.append([])
-            bits.append(0)
-            blocks.append(is_block)
-            numbers.append(number)
-            out.append(token)
-            before.append(total)
-            if not tag.shut:
-                clean.append(tag.opened + ">")
-                open_elements.append(element)
-                if name == "table":
-                    tables.append(element)
-                elif name in ("ul", "ol"):
-                    lists += 1
-                elif name == "dl":
-                    terms += 1
-                continue
-            clean.append(f"{tag.opened}></{name}>" if tag.closes else tag.opened + ">")
-            if name == "?":
-                clean[-1] = token.replace("?>", ">")
-        # The end of an element.
-        tag = tags[element]
-        held = bits[element]
-        name = tag.name
-        if not tag.shut:
+            tag = tags[element]
             ends[element] = len(out)
             out.append(token)
-            clean.append(token)
-            before.append(total)
+            name = tag.name
+            clean.append(tag.closing if name != "li" or ends[element] - starts[element] > 2 or out[-2] else "")
             if name == "table":
                 tables.pop()
-            elif name in ("ul", "ol"):
+            elif name == "ul" or name == "ol":
                 lists -= 1
             elif name == "dl":
                 terms -= 1
-        if element == 0:
+            is_end = True
+        else:
+            number += 1
+            found = known.get(token)
+            if found is None:
+                tag = Tag(token)
+                if controls and _MANGLED in token:
+                    tag.own |= ODD
+                if len(token) < _MAX_TAG:
+                    known[token] = tag
+            else:
+                tag = found
+            if open_elements:
+                parent = open_elements[-1]
+                above = tags[parent]
+                if (tag.removed or not above.is_open) and (removal := _removal(tag, above)):
+                    depth = 0 if tag.shut else 1
+                    while depth:
+                        token, _, text = next(rest).partition(">")
+                        if token[0] == "/":
+                            depth -= 1
+                        else:
+                            number += 1
+                            if token[-1] not in "/?":
+                                depth += 1
+                    if text and removal != "tail":
+                        _append_text(page, parent, text, controls)
+                        total += len(text)
+                    continue
+                siblings = children[parent]
+                if siblings:
+                    siblings.append(len(tags))
+                else:
+                    children[parent] = [len(tags)]
+                if tables and (tag.headers or tag.name in ("caption", "col", "colgroup")):
+                    data_tables.add(tables[-1])
+            element = len(tags)
+            kind = tag.block
+            name = tag.name
+            tags.append(tag)
+            starts.append(len(out))
+            ends.append(len(out))
+            children.append(_CHILDLESS)
+            bits.append(0)
+            lengths.append(total)
+            blocks.append(
+                kind == ALWAYS or (kind != 0 and bool(tables if kind == CELL else lists if kind == ITEM else terms))
+            )
+            numbers.append(number)
+            out.append(token)
+            clean.append(tag.clean)
+            is_end = tag.shut
+            if not is_end:
+                open_elements.append(element)
+                if name == "table":
+                    tables.append(element)
+                elif name == "ul" or name == "ol":
+                    lists += 1
+                elif name == "dl":
+                    terms += 1
+        if is_end:
+            held = bits[element]
+            lengths[element] = total - lengths[element]
+            if name == "table":
+                if element in data_tables or tag.is_data or not held & NO_CELL:
+                    page.wholes.add(element)
+            elif name == "ul" or name == "ol" or name == "dl":
+                names = [tags[child].name for child in children[element]]
+                if is_long(name, names):
+                    held |= LONG_LIST | TEXT  # its ellipsis is something to see
+                if not held & OWN_TEXT and _is_content(page, element, names):
+                    page.wholes.add(element)
+            elif name == "math":
+                held &= ~BLOCK
+            bits[element] = held | tag.own & (TEXT | ODD)
+            if open_elements:
+                bits[open_elements[-1]] |= held & _OUTER | tag.own | blocks[element]
+        out.append(text)
+        if not text:
+            clean.append("")
             continue
-        if name == "table":
-            if element in data_tables or tag.is_data or not held & NO_CELL:
-                page.wholes.add(element)
-        elif name in ("ul", "ol", "dl"):
-            if len(children[element]) > 2:
-                held |= LONG_LIST
-            if _is_content(page, element):
-                page.wholes.add(element)
-        bits[element] = held | tag.own & (TEXT | ODD)
-        if name == "math":
-            held &= ~BLOCK
-        bits[open_elements[-1]] |= held & _OUTER | tag.own | blocks[element]
-    return page, moved
+        total += len(text)
+        if text.isspace():
+            clean.append(" ")
+        else:
+            is_folded = text.isascii() and "\n" not in text and "  " not in text and "\t" not in text
+            clean.append(text if is_folded and not controls else folded(text))
+            if "&" in text:
+                _hold_text(page, open_elements[-1], text, controls)
+            else:  # the text behind an image without an address is not looked at
+                bits[open_elements[-1]] |= OWN_TEXT if is_end and tag.sightless else OWN_TEXT | TEXT
+        if controls and open_elements and is_control(text):
+            bits[open_elements[-1]] |= ODD
+    return page
 
 
-def _is_content(page: Markup, element: int) -> bool:
+def _append_text(page: Markup, parent: int, text: str, controls: bool) -> None:
+    """Append the text behind a removed element to what stands before it: a text, or the text in a sibling."""
+    children, tokens, clean = page.children[parent], page.tokens, page.clean
+    if not children or tokens[-1]:
+        tokens[-1] += text
+        clean[-1] = folded(tokens[-1])
+        _hold_text(page, parent, tokens[-1], controls)
+        return
+    last = children[-1]
+    at = page.starts[last] + 1
+    if page.tags[last].shut:
+        tag = page.tags[last] = Tag(tokens[-2].removesuffix("/"))
+        tokens[-2:] = [tokens[-2].removesuffix("/"), "", f"/{tag.name}", ""]
+        clean[-2:] = [tag.clean, "", tag.closing, ""]
+        page.ends[last] = len(tokens) - 2
+        page.bits[last] |= tag.own & ODD
+    tokens[at] += text
+    clean[at] = folded(tokens[at])
+    page.lengths[last] += len(text)
+    if stripped(text):
+        page.bits[last] |= OWN_TEXT | TEXT
+        page.bits[last] |= ODD if "&" in text and page.tags[last].name in _RAW_TAGS else 0
+    if controls and is_control(text):
+        page.bits[last] |= ODD
+    page.bits[parent] |= page.bits[last] & (TEXT | ODD)
+
+
+def _removal(tag: Tag, parent: Tag) -> str:
+    if tag.removed and (tag.removed != "nav" or parent.name == "body"):
+        return tag.removed
+    return "" if parent.is_open or tag.name == "summary" else "self"
+
+
+def _hold_text(page: Markup, parent: int, text: str, controls: bool) -> None:
+    """Note what a text, the last one so far, is to the element that it stands in."""
+    if stripped(text):
+        children = page.children[parent]
+        is_tail = bool(children) and page.ends[children[-1]] == len(page.tokens) - 2
+        is_sightless = is_tail and page.tags[children[-1]].sightless
+        page.bits[parent] |= OWN_TEXT if is_sightless else OWN_TEXT | TEXT
+        if "&" in text and page.tags[parent].name in _RAW_TAGS:
+            page.bits[parent] |= ODD
+    if controls and is_control(text):
+        page.bits[parent] |= ODD
+
+
+def _is_content(page: Markup, element: int, names: Sequence[str]) -> bool:
     """Tell whether a list holds nothing but items, and no item a block."""
-    children = page.children[element]
     items = ("dt", "dd") if page.tags[element].name == "dl" else ("li",)
-    return (
-        bool(children)
-        and not page.bits[element] & OWN_TEXT
-        and all(page.tags[child].name in items and not page.bits[child] & BLOCK for child in children)
+    return bool(names) and all(
+        name in items and not page.bits[child] & BLOCK
+        for name, child in zip(names, page.children[element], strict=True)
     )
 
 
+_KINDS.update({name: _kind(name) for name in (*INLINE_TAGS, *_TABLE_TAGS, *_REMOVED_TAGS, "div", "p", "li", "ul")})
+_CHILDLESS: list[int] = []
+_MAX_TAG, _MAX_KNOWN = 200, 20_000
+_KNOWN: dict[str, Tag] = {}

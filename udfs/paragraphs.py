@@ -60,11 +60,10 @@ def _unit(group: list[Segment]) -> Iterator[tuple[str, Item]]:
     if not group:
         return
     kinds = {one["t"] for one in group if one["t"] != "text" or one["c"].strip()}
-    if "image" in kinds and kinds <= {"image", "break"}:
-        for one in group:
-            if one["t"] == "image":
-                content = {"url": one["url"], "alt": one["c"], "title": one.get("title"), "href": one.get("href")}
-                yield "image", {name: value for name, value in content.items() if value}
+    if kinds == {"image"} and len(group) == 1:
+        one = group[0]
+        content = {"url": one["url"], "alt": one["c"], "title": one.get("title"), "href": one.get("href")}
+        yield "image", {name: value for name, value in content.items() if value}
     elif kinds == {"equation-inline"} and len(group) == 1:
         yield "equation-inline", {"math_content": group[0]["c"], "math_type": "latex"}
     else:
@@ -97,18 +96,31 @@ def _style(one: Segment) -> tuple[Any, Any]:
 def _joined(segments: list[Segment]) -> list[Segment]:
     """With texts of one style joined over the line breaks between them: a formula may go over several lines."""
     out: list[Segment] = []
-    for number, one in enumerate(segments):
-        follows = segments[number + 1] if number + 1 < len(segments) else None
-        if out and out[-1]["t"] == "text":
-            if one["t"] == "text" and out[-1]["c"].endswith("\n") and _style(one) == _style(out[-1]):
-                out[-1] = out[-1] | {"c": out[-1]["c"] + one["c"]}
-                continue
-            if one is BREAK and follows is not None and follows["t"] in ("text", "break") and (
-                follows["t"] == "break" or _style(follows) == _style(out[-1])
-            ):
-                out[-1] = out[-1] | {"c": out[-1]["c"] + "\n"}
-                continue
-        out.append(one)
+    texts: list[str] = []  # of the run that is being joined: the texts, with a line break for each break
+    style: Any = None
+
+    def close() -> None:
+        breaks = 0
+        while texts and texts[-1] == "\n":
+            texts.pop()
+            breaks += 1
+        if texts:
+            out.append(first | {"c": "".join(texts)})
+        out.extend([BREAK] * breaks)
+        texts.clear()
+
+    first: Segment = {}
+    for one in segments:
+        if one["t"] == "text" and (not texts or _style(one) != style):
+            close()
+            first, style = one, _style(one)
+            texts.append(one["c"])
+        elif one["t"] == "text" or (one["t"] == "break" and texts):
+            texts.append(one["c"])
+        else:
+            close()
+            out.append(one)
+    close()
     return out
 
 
@@ -135,6 +147,10 @@ def _split(one: Segment) -> list[Segment]:
     return out
 
 
+def _has_images(item: Item) -> bool:
+    return any(one["t"] == "image" for one in item["content"]["segments"])
+
+
 def attach_captions(sink: list[Item], start: int, place: str) -> None:
     """Give the picture or table of a figure its caption and footnotes: the paragraphs beside it, in place.
 
@@ -142,7 +158,7 @@ def attach_captions(sink: list[Item], start: int, place: str) -> None:
     """
     held = sink[start:]
     owners = [item for item in held if item["type"] in ("image", "simple_table", "complex_table", "video", "audio")]
-    texts = [item for item in held if item["type"] == "paragraph"]
+    texts = [item for item in held if item["type"] == "paragraph" and not _has_images(item)]
     if not owners or not texts or len(owners) + len(texts) != len(held):
         return
     texts.sort(key=lambda item: "/figcaption[" not in item["xpath"])

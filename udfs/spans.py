@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,30 +51,40 @@ def render(segments: list[Segment], modes: Modes, newline: str = "  \n", starts_
     if marked:
         pieces = _trimmed(pieces)
         _drop_unwritable(pieces)
+        _drop_ambiguous(pieces)
+        pieces = _merged(pieces)
+    ends = {(mark, start): end for mark, runs in _runs(pieces).items() for start, end in runs} if marked else {}
     out: list[str] = []
     is_start = starts_line
     stack: list[Mark] = []
     for number, piece in enumerate(pieces):
         if stack or piece.marks:
-            _change(out, stack, pieces, number)
+            _change(out, stack, piece.marks, ends, number)
         if piece.kind == "break":
             out.append(newline)
             is_start = starts_line and newline.endswith("\n")
             continue
         text = piece.text
         if piece.kind == "text":
-            before = pieces[number - 1].last if number else ""
-            after = pieces[number + 1].first if number + 1 < len(pieces) else ""
+            before, after = _beside(pieces, number, -1), _beside(pieces, number, 1)
             text = escape(piece.raw, before, after, any(mark[0] == "link" for mark in piece.marks))
             if text.endswith("!") and number + 1 < len(pieces) and _opens_link(pieces[number + 1]):
                 text = text[:-1] + "\\!"
-            if is_start and not piece.marks:
+            if is_start and (not out or out[-1] == newline):
                 text = line_start(text)
         out.append(text)
         is_start = False
     while stack:
         out.append(_closing(stack.pop()))
     return "".join(out)
+
+
+def _beside(pieces: list[_Piece], number: int, step: int) -> str:
+    """The character that a text stands beside: a delimiter where marks begin or end, none at the edge of the block."""
+    beside = pieces[number + step] if 0 <= number + step < len(pieces) else None
+    if (beside.marks if beside is not None else []) != pieces[number].marks:
+        return "*"
+    return "" if beside is None else beside.last if step < 0 else beside.first
 
 
 def _opens_link(piece: _Piece) -> bool:
@@ -98,6 +109,10 @@ def _pieces(segments: list[Segment], modes: Modes) -> list[_Piece]:
                 pieces[-1] = _Piece("text", pieces[-1].raw + text, "", marks)
             else:
                 pieces.append(_Piece("text", text, "", marks))
+        elif kind == "code-inline":
+            if pieces and pieces[-1].kind == "code" and pieces[-1].marks == marks:
+                text = pieces.pop().raw + text  # two spans side by side would be read as one, with other delimiters
+            pieces.append(_Piece("code", text, code_span(text), marks))
         elif kind == "break":
             pieces.append(_Piece("break", "", "", []))
         elif kind == "image":
@@ -112,8 +127,6 @@ def _pieces(segments: list[Segment], modes: Modes) -> list[_Piece]:
 
 
 def _other(kind: str, text: str) -> str:
-    if kind == "code-inline":
-        return code_span(text)
     if kind == "equation-interline":
         return f"$${_one_line(text)}$$"
     if kind == "equation-inline":
@@ -166,20 +179,35 @@ def _trimmed(pieces: list[_Piece]) -> list[_Piece]:
             if piece.kind == "text" and piece.raw.isspace():
                 piece.marks = [mark for mark in piece.marks if mark in held]
             elif piece.kind == "break":
-                held = []
+                piece.marks = [one for one in held if one[0] != "link" and (order.step > 0 or one in piece.marks)]
             else:
                 held = piece.marks
     return out
 
 
-def _runs(pieces: list[_Piece], mark: Mark) -> list[tuple[int, int]]:
-    runs: list[tuple[int, int]] = []
+def _merged(pieces: list[_Piece]) -> list[_Piece]:
+    """With texts side by side that have the same marks as one."""
+    out: list[_Piece] = []
+    for piece in pieces:
+        if out and piece.kind == "text" == out[-1].kind and piece.marks == out[-1].marks:
+            piece = _Piece("text", out.pop().raw + piece.raw, "", piece.marks)
+        out.append(piece)
+    return out
+
+
+Runs = dict[Mark, list[tuple[int, int]]]
+
+
+def _runs(pieces: list[_Piece]) -> Runs:
+    """Of each mark the ranges of pieces that have it, in order."""
+    runs: Runs = {}
     for index, piece in enumerate(pieces):
-        if mark in piece.marks:
-            if runs and runs[-1][1] == index:
-                runs[-1] = (runs[-1][0], index + 1)
+        for mark in piece.marks:
+            found = runs.setdefault(mark, [])
+            if found and found[-1][1] == index:
+                found[-1] = (found[-1][0], index + 1)
             else:
-                runs.append((index, index + 1))
+                found.append((index, index + 1))
     return runs
 
 
@@ -189,35 +217,104 @@ def _drop_unwritable(pieces: list[_Piece]) -> None:
     CommonMark 6.2: a delimiter opens if no white space follows it, and no punctuation unless white space or
     punctuation precedes it; the reverse for closing.
     """
+    runs = _runs(pieces)
     for name in _DELIMITERS:
         mark = (name,)
-        for start, end in _runs(pieces, mark):
+        for start, end in runs.get(mark, ()):
             first, last = pieces[start], pieces[end - 1]
             before = pieces[start - 1].last if start else ""
             after = pieces[end].first if end < len(pieces) else ""
-            link = next((one for one in first.marks if one[0] == "link"), None)
-            if link is not None and (start == 0 or link not in pieces[start - 1].marks):
-                before = "["
-            link = next((one for one in last.marks if one[0] == "link"), None)
-            if link is not None and (end == len(pieces) or link not in pieces[end].marks):
-                after = "]"
-            touches = start and any(
-                one[0] in ("em", "strong") and one not in first.marks for one in pieces[start - 1].marks
-            )
-            opens = _is_punctuation(first.first) <= (not before or before.isspace() or _is_punctuation(before))
-            closes = _is_punctuation(last.last) <= (not after or after.isspace() or _is_punctuation(after))
-            if not opens or not closes or (touches and name != "del"):
+            inner_opens = _is_punctuation(first.first) or _begins(pieces, start, -1, name)
+            inner_closes = _is_punctuation(last.last) or _begins(pieces, end - 1, 1, name)
+            for link_start, link_end in _links(runs, first, last, start, end):
+                if link_start == start and link_end >= end:
+                    before = "["
+                elif link_start == start:
+                    inner_opens = True
+                if link_end == end and link_start <= start:
+                    after = "]"
+                elif link_end == end:
+                    inner_closes = True
+            opens = not inner_opens or not before or before.isspace() or _is_punctuation(before)
+            closes = not inner_closes or not after or after.isspace() or _is_punctuation(after)
+            if not opens or not closes:
                 for piece in pieces[start:end]:
                     piece.marks = [one for one in piece.marks if one != mark]
+
+
+_STARS = ("em", "strong")
+
+
+def _drop_ambiguous(pieces: list[_Piece]) -> None:
+    """Remove what has two readings: marks that cross others, and `em` that meets `strong` within a word (`***a*b**`)."""
+    runs = _runs(pieces)
+    if len(runs) < 2:
+        return
+    for name in ("strong", "em", "del"):
+        mark = (name,)
+        for start, end in list(runs.get(mark, ())):
+            beside = [
+                one
+                for other in {*pieces[start].marks, *pieces[end - 1].marks}
+                for one in _around(runs, other, start, end)
+            ]
+            if name == "em":
+                touching = [run for at in (start, end) for run in _around(runs, ("strong",), at - 1, at + 1)]
+            else:
+                touching = []
+            if any(one[0] < start < one[1] < end or start < one[0] < end < one[1] for one in beside) or any(
+                _meets(pieces, (start, end), one) for one in touching
+            ):
+                _remove(pieces, start, end, mark)
+
+
+_LAST = 1 << 60
+
+
+def _around(runs: Runs, mark: Mark, start: int, end: int) -> list[tuple[int, int]]:
+    """The runs of a mark that hold the piece at a start or the one before an end."""
+    found = runs.get(mark, [])
+    places = {bisect_right(found, (at, _LAST)) - 1 for at in (start, end - 1)}
+    return [found[place] for place in places if place >= 0 and found[place][1] > start]
+
+
+def _meets(pieces: list[_Piece], one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether two runs share an end, and one of the ends of both is within a word."""
+    if one == other or not set(one) & set(other):
+        return False
+    ends = {*one, *other}
+    return any(0 < i < len(pieces) and _is_shown(pieces[i - 1].last) and _is_shown(pieces[i].first) for i in ends)
+
+
+def _links(runs: Runs, first: _Piece, last: _Piece, start: int, end: int) -> list[tuple[int, int]]:
+    links = {mark for piece in (first, last) for mark in piece.marks if mark[0] == "link"}
+    return [run for link in links for run in _around(runs, link, start, end)]
+
+
+def _remove(pieces: list[_Piece], start: int, end: int, mark: Mark) -> None:
+    for piece in pieces[start:end]:
+        piece.marks = [one for one in piece.marks if one != mark]
+
+
+def _is_shown(character: str) -> bool:
+    return bool(character) and not character.isspace()
+
+
+def _begins(pieces: list[_Piece], number: int, step: int, name: str) -> bool:
+    """Whether a mark with another delimiter begins (step -1) or ends (1) at a piece: punctuation stands beside this."""
+    beside = pieces[number + step].marks if 0 <= number + step < len(pieces) else []
+    same = _STARS if name in _STARS else (name,)
+    return any(mark[0] not in same and mark[0] != "link" and mark not in beside for mark in pieces[number].marks)
 
 
 def _is_punctuation(character: str) -> bool:
     return bool(character) and not character.isspace() and _WORD.match(character) is None or character == "_"
 
 
-def _change(out: list[str], stack: list[Mark], pieces: list[_Piece], number: int) -> None:
+def _change(
+    out: list[str], stack: list[Mark], wanted: list[Mark], ends: dict[tuple[Mark, int], int], number: int
+) -> None:
     """Close the marks that the next piece does not have and open those it has: what lasts longest the outermost."""
-    wanted = pieces[number].marks
     keep = 0
     while keep < len(stack) and stack[keep] in wanted:
         keep += 1
@@ -225,17 +322,10 @@ def _change(out: list[str], stack: list[Mark], pieces: list[_Piece], number: int
         out.append(_closing(stack.pop()))
     new = [mark for mark in wanted if mark not in stack]
     if len(new) > 1:
-        new.sort(key=lambda mark: -_length(pieces, number, mark))
+        new.sort(key=lambda mark: -ends.get((mark, number), 0))
     for mark in new:
         stack.append(mark)
         out.append(_opening(mark))
-
-
-def _length(pieces: list[_Piece], number: int, mark: Mark) -> int:
-    end = number
-    while end < len(pieces) and mark in pieces[end].marks:
-        end += 1
-    return end - number
 
 
 def _opening(mark: Mark) -> str:

@@ -19,6 +19,11 @@ _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "article", "section",
 _INLINE_ITEMS = frozenset(("paragraph", "equation-inline", "equation-interline", "image", "title", "audio", "video"))
 _MAX_SPAN = 1000
 """HTML limits `colspan` to 1,000 and `rowspan` to 65,534; wider ones are mistakes."""
+_NOTHING = frozenset(("script", "style", "template", "noscript", "link", "meta", "input"))
+_CELLS = frozenset(("td", "th")) | _NOTHING
+_ROWS = frozenset(("tr",)) | _NOTHING
+_PARTS = {"tr": _CELLS, "thead": _ROWS, "tbody": _ROWS, "tfoot": _ROWS}
+_PARTS["table"] = _ROWS | {"thead", "tbody", "tfoot", "caption", "colgroup", "col"}
 _LONG = 400
 """Characters of a cell beyond which a table without any header is no table of data but columns of a page."""
 
@@ -67,7 +72,7 @@ def is_layout(table: HtmlElement) -> bool:
     """Whether a table only places things on the page: by its role, its shape, or what its cells contain."""
     if table.get("role") in _LAYOUT_ROLES:
         return True
-    if _EQUATION.search(table.get("class") or ""):
+    if _EQUATION.search(table.get("class") or "") or _is_stray(table):
         return True
     widest, nested, headings, long = 0, False, False, False
     for child in table:
@@ -83,6 +88,19 @@ def is_layout(table: HtmlElement) -> bool:
             headings = headings or next(cell.iter(*_HEADINGS), None) is not None
             long = long or (len(cell) > 3 and sum(len(text) for text in cell.itertext()) > _LONG)
     return widest < 2 or nested or headings or long
+
+
+def _is_stray(parent: HtmlElement) -> bool:
+    """Whether a table, a group of rows or a row contains anything else than its parts: only the flow reads all of it."""
+    if parent.text and not parent.text.isspace():
+        return True
+    parts = _PARTS[parent.tag]
+    for child in parent:
+        if child.tail and not child.tail.isspace():
+            return True
+        if child.tag not in parts or (child.tag in _PARTS and _is_stray(child)):
+            return True
+    return False
 
 
 def table(element: HtmlElement, place: str, context: Context, depth: int) -> tuple[str, Item] | None:
@@ -191,7 +209,9 @@ def html(rows: list[list[Cell]], groups: list[str]) -> str:
         for cell in row:
             tag = "th" if cell.header or group == "thead" else "td"
             spans = "".join(
-                f' {name}="{value}"' for name, value in (("colspan", cell.colspan), ("rowspan", cell.rowspan)) if value > 1
+                f' {name}="{value}"'
+                for name, value in (("colspan", cell.colspan), ("rowspan", cell.rowspan))
+                if value > 1
             )
             out.append(f"<{tag}{spans}>{_html_of(cell.items)}</{tag}>")
         out.append("</tr>")

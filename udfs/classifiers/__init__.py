@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import parse_qsl
 
 from templates.dom import PageError
 from templates.labels import Labels
@@ -13,7 +14,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Classifier", "Labels", "PageError", "from_spec"]
 
-_ACCEPTED = "'embedded', or 'labels:PATH' (files of Parquet or JSONL with url and gold_paths)"
+_ACCEPTED = (
+    "'embedded', 'labels:PATH' (files of Parquet or JSONL with url and gold_paths), 'encoder:PATH' or 'decoder:PATH' "
+    "(a checkpoint's folder or its name on the Hugging Face hub; options after it, as in "
+    "'encoder:PATH?device=cuda&dtype=bfloat16&batch_tokens=65536')"
+)
+_TEXTS = {"encoder": ("device", "dtype"), "decoder": ("device", "dtype", "prompt", "wrapping", "mode")}
+_NUMBERS = {"encoder": ("chunk_tokens", "batch_tokens"), "decoder": ("context_tokens", "batch_tokens")}
 
 
 class Classifier(Protocol):
@@ -43,4 +50,26 @@ def from_spec(spec: str) -> Classifier:
         from udfs.classifiers.labels import LabelTable
 
         return LabelTable(argument)
+    if kind in _TEXTS and argument:
+        return _model(spec, kind, argument)
     raise ValueError(f"no classifier {spec!r}: use {_ACCEPTED}")
+
+
+def _model(spec: str, kind: str, argument: str) -> Classifier:
+    path, _, query = argument.partition("?")
+    options: dict[str, Any] = {}
+    for key, value in parse_qsl(query, keep_blank_values=True):
+        if key in _TEXTS[kind]:
+            options[key] = value
+        elif key in _NUMBERS[kind] and value.isdecimal() and int(value) > 0:
+            options[key] = int(value)
+        else:
+            known = ", ".join(_TEXTS[kind] + _NUMBERS[kind])
+            raise ValueError(f"no option {key}={value} of {kind}: use {known} (the last two are numbers above 0)")
+    if kind == "encoder":
+        from udfs.classifiers.encoder import Encoder
+
+        return Encoder(spec, path, **options)
+    from udfs.classifiers.decoder import Decoder
+
+    return Decoder(spec, path, **options)
