@@ -1,4 +1,11 @@
-"""Blocks: the smallest units of a page that get a label."""
+"""Blocks: the smallest units of a page that get a label.
+
+There are two segmentations. `segment` is ours, for templates and the embedded classifier: every visible text is in
+exactly one block. `simplify` is the published one, which the published models were trained on, byte for byte; its
+items leave texts out: directly in the body, behind removed elements such as scripts, equal runs repeated in one
+element. Both meet in Labels on the tree of `templates.dom.parse`: `udfs.classifiers.items` gives every text there the
+probability of its item, and a text without one 0.5 if `main_html` would keep it, else 0.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +15,9 @@ from typing import NamedTuple
 from lxml.html import HtmlElement
 
 from templates.labels import Addresses
+from udfs.simplify import main_html, simplify
+
+__all__ = ["BLOCK_TAGS", "SILENT_TAGS", "Block", "Member", "main_html", "segment", "simplify"]
 
 BLOCK_TAGS = frozenset([
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog",
