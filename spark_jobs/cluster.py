@@ -21,7 +21,7 @@ from udfs.clusters import Assignment, Cluster, ClusterParameters, Signature, ass
 
 PARAMETERS = ClusterParameters()
 
-GROWN = pa.schema([*tables.CLUSTERS, ("similarity", pa.float64()), ("alternatives", pa.list_(pa.string()))])
+GROWN = pa.schema([*tables.CLUSTERS, ("similarity", pa.float64())])
 """What clustering a host gives: rows of CLUSTERS, and (sketch null) the cluster of each group of pages.
 
 A group is the pages of a host that have one sketch: page_id, sketch, size and count as in `Signature`, and
@@ -123,12 +123,12 @@ def fit(groups: DataFrame, clusters: DataFrame, bucket: int) -> DataFrame:
 def assign_pages(pages: DataFrame, groups: DataFrame, found: DataFrame, clusters: DataFrame) -> DataFrame:
     """Give each page the cluster of its group; of pages that no cluster fits, cluster_id is null."""
     templates = clusters.select("cluster_id", "template_id")
-    hits = found.select("host", "page_id", "cluster_id", "similarity", "alternatives").join(
+    hits = found.select("host", "page_id", "cluster_id", "similarity").join(
         templates, "cluster_id"
     )
     # The digest instead of the sketch, which is 50 times as long, goes through the shuffle.
     keyed = groups.join(hits, ["host", "page_id"]).withColumn("key", F.md5("sketch"))
-    keyed = keyed.select("host", "key", "cluster_id", "template_id", "similarity", "alternatives")
+    keyed = keyed.select("host", "key", "cluster_id", "template_id", "similarity")
     light = pages.select("page_id", "host", "split", "offset", F.md5("sketch").alias("key"))
     return light.join(keyed, ["host", "key"], "left")
 
@@ -194,7 +194,6 @@ def _assignment_row(host: str, assignment: Assignment) -> parts.Row:
         "page_id": assignment.page_id,
         "cluster_id": assignment.cluster_id,
         "similarity": assignment.similarity,
-        "alternatives": list(assignment.alternatives),
     }
 
 

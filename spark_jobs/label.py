@@ -79,7 +79,7 @@ def choose(assignments: DataFrame, budget: int | None) -> DataFrame:
         "page_id",
         "host",
         "role",
-        F.array("cluster_id").alias("cluster_ids"),
+        "cluster_id",
     )
 
 
@@ -126,7 +126,7 @@ def _row(page: Page, wanted: parts.Row) -> parts.Row:
         "page_id": page.page_id,
         "url": page.url,
         "host": wanted["host"],
-        "cluster_id": wanted["cluster_ids"][0],
+        "cluster_id": wanted["cluster_id"],
         "role": wanted["role"],
         "html": page.html,
     }

@@ -101,22 +101,16 @@ def beside(spark: SparkSession, plan: Plan, number: int) -> list[DataFrame]:
 
 
 def pages_beside(assignments: DataFrame) -> DataFrame:
-    """Make the page rows: assignments → split, offset, and the page's clusters, nearest first."""
-    nearest = F.filter(
-        F.concat(F.array("cluster_id"), F.col("alternatives")), lambda cluster: cluster.isNotNull()
-    )
+    """Make the page rows: assignments → split, offset, and the page's cluster."""
     kind = F.lit(sidecars.PAGE).alias("kind")
-    return assignments.select(
-        "split", kind, "offset", "page_id", "role", nearest.alias("cluster_ids"), "similarity"
-    )
+    return assignments.select("split", kind, "offset", "page_id", "role", "cluster_id", "similarity")
 
 
 def templates_beside(assignments: DataFrame, templates: DataFrame) -> DataFrame:
     """Make the template rows: every template that a page of a split may need, once a split."""
-    clusters = F.explode(F.concat(F.array("cluster_id"), F.col("alternatives"))).alias("cluster_id")
-    needed = assignments.select("split", clusters).distinct().join(templates, "cluster_id")
+    needed = assignments.select("split", "cluster_id").distinct().join(templates, "cluster_id")
     kind = F.lit(sidecars.TEMPLATE).alias("kind")
-    return needed.select("split", kind, F.array("cluster_id").alias("cluster_ids"), "template_id", "body")
+    return needed.select("split", kind, "cluster_id", "template_id", "body")
 
 
 def labels_beside(assignments: DataFrame, labels: DataFrame) -> DataFrame:
@@ -141,7 +135,7 @@ def read_sidecar(directory: str, split: Split) -> Sidecar:
     side = Sidecar()
     for row in sidecars.read(directory, split):
         if row["kind"] == sidecars.TEMPLATE:
-            side.templates[row["cluster_ids"][0]] = row["body"]
+            side.templates[row["cluster_id"]] = row["body"]
         elif row["kind"] == sidecars.LABELS:
             side.labels[row["page_id"]] = Labels(tuple(row["paths"]), tuple(row["probabilities"]))
         else:
@@ -198,8 +192,9 @@ def propagate_split(split: Split, isolated: bool, task: Propagation) -> passes.S
 
 def extract(page: Page, side: Sidecar, fallback: Classifier | None) -> tuple[parts.Row, bool]:
     """Return a page's row and whether it was explained, by what the sidecar knows of it; raises PageError."""
-    decision = Decision(tuple(side.pages[page.offset]["cluster_ids"] or ()), side.labels.get(page.page_id))
-    return extract_page(page, decision, side.templates, fallback)
+    cluster_id = side.pages[page.offset]["cluster_id"]
+    decision = Decision(cluster_id, side.templates.get(cluster_id), side.labels.get(page.page_id))
+    return extract_page(page, decision, fallback)
 
 
 def failure(page: Page, reason: str) -> parts.Row:

@@ -47,7 +47,6 @@ ASSIGNMENTS = pa.schema(
         ("offset", pa.int64()),
         ("cluster_id", pa.string()),
         ("template_id", pa.string()),
-        ("alternatives", _STRINGS),
         ("similarity", pa.float64()),
         ("role", pa.string()),
     ]
@@ -82,7 +81,7 @@ SIDECARS = pa.schema(
         ("page_id", pa.string()),
         ("host", pa.string()),
         ("role", pa.string()),
-        ("cluster_ids", _STRINGS),
+        ("cluster_id", pa.string()),
         ("similarity", pa.float64()),
         ("template_id", pa.string()),
         ("body", pa.string()),

@@ -44,13 +44,13 @@ def label_row(sheet: SitePage, labelled: bool) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def templates() -> dict[str, str]:
+def template() -> str:
     row = induce_cluster(
         [label_row(ARTICLES[0], True)] + [label_row(sheet, False) for sheet in ARTICLES[1:6]]
     )
     assert row is not None
     assert row["page_ids"] == [ARTICLES[0].url]
-    return {"c1": row["body"]}
+    return str(row["body"])
 
 
 def words(text: str) -> list[str]:
@@ -61,10 +61,10 @@ def test_without_a_labelled_page_there_is_no_template() -> None:
     assert induce_cluster([label_row(ARTICLES[0], False)]) is None
 
 
-def test_a_sibling_is_extracted_by_the_template(templates: dict[str, str]) -> None:
+def test_a_sibling_is_extracted_by_the_template(template: str) -> None:
     unexplained = 0
     for sheet in ARTICLES[6:]:
-        row, explained = extract_page(page_of(sheet), Decision(("c1",)), templates)
+        row, explained = extract_page(page_of(sheet), Decision("c1", template))
         if not explained:
             unexplained += 1
             continue
@@ -75,40 +75,38 @@ def test_a_sibling_is_extracted_by_the_template(templates: dict[str, str]) -> No
     assert unexplained <= len(ARTICLES) / 10
 
 
-def test_a_labelled_page_is_extracted_by_its_labels(templates: dict[str, str]) -> None:
-    row, explained = extract_page(page_of(ARTICLES[0]), Decision(("c1",), gold(ARTICLES[0])), templates)
+def test_a_labelled_page_is_extracted_by_its_labels(template: str) -> None:
+    row, explained = extract_page(page_of(ARTICLES[0]), Decision("c1", template, gold(ARTICLES[0])))
     assert explained
     assert row["extracted_by"] == "classifier"
     assert set(words(row["text"])) == set(words(ARTICLES[0].gold_text))
 
 
-def test_what_no_template_explains_goes_to_the_fallback(templates: dict[str, str]) -> None:
+def test_what_no_template_explains_goes_to_the_fallback(template: str) -> None:
     page = replace(page_of(ARTICLES[0]), html="<body><section>" + "<p>Another layout with long text.</p>" * 9)
-    row, explained = extract_page(page, Decision(("c1",)), templates)
+    row, explained = extract_page(page, Decision("c1", template))
     assert not explained
     assert (row["page_id"], row["split"], row["offset"]) == (page.page_id, "part.warc.gz", 7)
-    row, explained = extract_page(page, Decision(("c1",)), templates, from_spec("embedded"))
+    row, explained = extract_page(page, Decision("c1", template), from_spec("embedded"))
     assert explained
     assert row["extracted_by"] == "fallback"
     assert "Another layout" in row["text"]
 
 
-def test_a_page_without_body_or_text_is_empty(templates: dict[str, str]) -> None:
+def test_a_page_without_body_or_text_is_empty() -> None:
     for html in ("<frameset><frame src=a></frameset>", "<body><script>x()</script></body>"):
-        row, _ = extract_page(
-            replace(page_of(ARTICLES[0]), html=html), Decision((), Labels((), ())), templates
-        )
+        row, _ = extract_page(replace(page_of(ARTICLES[0]), html=html), Decision(labels=Labels((), ())))
         assert (row["status"], row["main_html"], row["text"]) == ("empty", "", "")
 
 
-def test_the_same_page_gives_the_same_row_whatever_came_before(templates: dict[str, str]) -> None:
+def test_the_same_page_gives_the_same_row_whatever_came_before(template: str) -> None:
     pages = [page_of(sheet) for sheet in ARTICLES[6:12]]
-    once = [extract_page(page, Decision(("c1",)), templates) for page in pages]
-    again = [extract_page(page, Decision(("c1",)), templates) for page in reversed(pages)]
+    once = [extract_page(page, Decision("c1", template)) for page in pages]
+    again = [extract_page(page, Decision("c1", template)) for page in reversed(pages)]
     assert once == again[::-1]
 
 
-def test_signing(templates: dict[str, str]) -> None:
+def test_signing() -> None:
     row = sign_page(page_of(ARTICLES[0]))
     assert row["host"] == "blog.example"
     assert row["text_chars"] > 100

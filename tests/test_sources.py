@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from archives import HTML_HEAD, fault_input, faults, html, packed, read, record
 
-from udfs import storage
+from templates import storage
 from udfs.sources import Page, SourceError, SourceOptions, Split, fetch, file_format, list_splits, read_split
 
 OPTIONS = SourceOptions()

@@ -27,13 +27,12 @@ class ClusterParameters:
 
     join: similarity to the representative, frame aside, from which a page belongs to its cluster. frame: share of a
     host's pages from which a tag path is frame (header, menus, footer) and says nothing of the layout; it is taken
-    out on hosts of at least `frame_pages` pages. alternatives: other clusters that a page's row names.
+    out on hosts of at least `frame_pages` pages.
     """
 
     join: float = 0.1
     frame: float = 0.9
     frame_pages: int = 8
-    alternatives: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,11 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Assignment:
-    """The cluster that a page is in, with the similarity to its representative, and the next likely ones."""
+    """The cluster that a page is in, with the similarity to its representative."""
 
     page_id: str
     cluster_id: str
     similarity: float
-    alternatives: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -90,16 +88,18 @@ class _Index:
         self.lsh.insert(len(self.layouts), _minhash(layout.paths))
         self.layouts.append(layout)
 
-    def nearest(self, paths: frozenset[int], most: int) -> list[tuple[float, str]]:
-        """Return (similarity, cluster_id) of the most similar layouts, best first; ties by cluster_id."""
-        found: list[tuple[float, str]] = []
+    def nearest(self, paths: frozenset[int]) -> tuple[float, str]:
+        """Return (similarity, cluster_id) of the most similar layout, (0.0, "") without any; ties by cluster_id."""
+        best = (0.0, "")
         for frame in {layout.frame for layout in self.layouts}:
             rest = paths - frame
             for number in self.lsh.query(_minhash(rest)):
                 layout = self.layouts[number]
                 if layout.frame == frame:
-                    found.append((similarity(rest, layout.paths), layout.cluster.cluster_id))
-        return sorted(found, key=lambda hit: (-hit[0], hit[1]))[:most]
+                    likeness = similarity(rest, layout.paths)
+                    if (-likeness, layout.cluster.cluster_id) < (-best[0], best[1]):
+                        best = (likeness, layout.cluster.cluster_id)
+        return best
 
 
 def cluster_host(
@@ -152,9 +152,9 @@ def _assign(
 ) -> list[Assignment]:
     found = []
     for page_id in sorted(signature.page_id for signature in signatures):
-        (best, cluster_id), *others = index.nearest(paths[page_id], parameters.alternatives + 1) or [(0.0, "")]
+        best, cluster_id = index.nearest(paths[page_id])
         if best >= parameters.join:
-            found.append(Assignment(page_id, cluster_id, best, tuple(other for _, other in others)))
+            found.append(Assignment(page_id, cluster_id, best))
     return found
 
 

@@ -110,7 +110,7 @@ _END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _XML = re.compile(r"\s*<\?xml\b[^>]*>")
 _CLOSED = re.compile(r"<(script|style|title|textarea|iframe|noscript|div|span|p|a|i|b|em|td|th|li)\b([^<>]*?)/>", re.I)
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)[^<>]*>")
-_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_VOID = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"])
 
 
 def content_list(html: str, url: str = "") -> list[Item]:

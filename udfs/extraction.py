@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,9 +35,10 @@ right, whatever its own confidence. A classifier that errs in a tenth of the blo
 
 @dataclass(frozen=True)
 class Decision:
-    """What is known of a page before it is read again: its clusters, nearest first, and its own labels if any."""
+    """What is known of a page before it is read again: its cluster, that cluster's template (JSON), its own labels."""
 
-    cluster_ids: tuple[str, ...] = ()
+    cluster_id: str | None = None
+    template: str | None = None
     labels: Labels | None = None
 
 
@@ -94,38 +95,30 @@ def _labels(row: Row) -> Labels:
     return Labels(tuple(row["paths"]), tuple(row["probabilities"]))
 
 
-def extract_page(
-    page: Page, decision: Decision, templates: Mapping[str, str], fallback: Classifier | None = None
-) -> tuple[Row, bool]:
+def extract_page(page: Page, decision: Decision, fallback: Classifier | None = None) -> tuple[Row, bool]:
     """Return the row of `extractions` of a page, and whether it was explained.
 
-    templates: JSON by cluster_id. A labelled page is cut by its own labels. Any other is cut by the first of its
-    clusters' templates that is confident; if none is, by the fallback's labels, and without a fallback it is left
-    unexplained. Raises PageError where the page cannot be parsed.
+    A labelled page is cut by its own labels, any other by its cluster's template if that is sure of itself; else by
+    the fallback's labels, and without a fallback it is left unexplained. Raises PageError where it cannot be parsed.
     """
+    route: Row = {"cluster_id": decision.cluster_id}
     if decision.labels is not None:
-        found = {"extracted_by": "classifier", "cluster_id": next(iter(decision.cluster_ids), None)}
-        return _cut_by(page, decision.labels) | found, True
-    for cluster_id in decision.cluster_ids:
-        if cluster_id in templates:
-            template, compiled = _compiled(templates[cluster_id])
-            root = parse(page.html)
-            evidence = apply_template(root, compiled)
-            sure = confidence(evidence, template)
-            if sure >= MIN_CONFIDENCE and (template.agreement is None or template.agreement >= MIN_AGREEMENT):
-                route = {
-                    "extracted_by": "template",
-                    "template_id": template.template_id,
-                    "cluster_id": cluster_id,
-                }
-                trust = {"coverage": evidence.coverage, "confidence": sure}
-                return {**_address(page), **_content(root), **route, **trust}, True
+        return _cut_by(page, decision.labels) | route | {"extracted_by": "classifier"}, True
+    if decision.template is not None:
+        template, compiled = _compiled(decision.template)
+        root = parse(page.html)
+        evidence = apply_template(root, compiled)
+        sure = confidence(evidence, template)
+        if sure >= MIN_CONFIDENCE and (template.agreement is None or template.agreement >= MIN_AGREEMENT):
+            route |= {"extracted_by": "template", "template_id": template.template_id}
+            route |= {"coverage": evidence.coverage, "confidence": sure}
+            return _address(page) | _content(root) | route, True
     if fallback is None:
-        return _address(page) | {"status": "error", "error": "unexplained", "extracted_by": "none"}, False
+        return _address(page) | route | {"status": "error", "error": "unexplained", "extracted_by": "none"}, False
     (labels,) = fallback.label([page])
     if isinstance(labels, PageError):
         raise labels
-    return _cut_by(page, labels) | {"extracted_by": "fallback"}, True
+    return _cut_by(page, labels) | route | {"extracted_by": "fallback"}, True
 
 
 def _cut_by(page: Page, labels: Labels) -> Row:

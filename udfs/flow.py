@@ -22,12 +22,10 @@ _INTEGER = re.compile(r"\s*([+-]?\d{1,9})\s*\Z")
 _PERMALINK = frozenset(("¶", "#", "§", "🔗", "⚓", "∞", "link", "permalink"))
 
 SKIP = frozenset(
-    "script style template head noscript title meta link base param area svg canvas iframe "
-    "select option optgroup datalist colgroup col frameset noframes".split()
+    ["script", "style", "template", "head", "noscript", "title", "meta", "link", "base", "param", "area", "svg", "canvas", "iframe", "select", "option", "optgroup", "datalist", "colgroup", "col", "frameset", "noframes"]
 )
 BLOCKS = frozenset(
-    "address article aside body caption center details dialog div fieldset figcaption footer form header hgroup html "
-    "legend main nav p search section summary table tbody td tfoot th thead tr dl pre listing xmp plaintext textarea".split()
+    ["address", "article", "aside", "body", "caption", "center", "details", "dialog", "div", "fieldset", "figcaption", "footer", "form", "header", "hgroup", "html", "legend", "main", "nav", "p", "search", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "dl", "pre", "listing", "xmp", "plaintext", "textarea"]
 )
 _LISTS = {"ul": "unordered", "menu": "unordered", "dir": "unordered", "ol": "ordered", "dl": "definition"}
 _ENTRIES = {"li": "item", "dt": "term", "dd": "description"}
@@ -220,6 +218,7 @@ class Flow:
 
     def _code(self, found: code.Code, place: str) -> None:
         if not found.code:
+            self.boundary()
             return
         if self.heading and "\n" not in found.code:
             self.line.segment({"t": "code-inline", "c": found.code}, self.style)
@@ -433,13 +432,13 @@ def _inline_code(flow: Flow, element: HtmlElement, tag: str, place: str) -> Ente
     text = code.inline(element)
     if text is None:
         return False, None
+    before = "".join(element.itertext())
+    if before[:1].isspace():
+        flow.line.blank()
     if text:
-        before = "".join(element.itertext())
-        if before[:1].isspace():
-            flow.line.blank()
         flow.line.segment({"t": "code-inline", "c": text}, flow.style)
-        if before[-1:].isspace():
-            flow.line.blank()
+    if before[-1:].isspace():
+        flow.line.blank()
     return True, None
 
 

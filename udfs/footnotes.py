@@ -7,7 +7,7 @@ import re
 from lxml.html import HtmlElement
 
 _LABEL = re.compile(r"\s*[\[(]?\s*(?:note\s+)?([\w*†‡§]{1,12})\s*[\])]?\s*\Z")
-_ARROWS = frozenset("↩ ↑ ^ ⤴ ↵ ⏎ ⬆ ↩︎ back".split())
+_ARROWS = frozenset(["↩", "↑", "^", "⤴", "↵", "⏎", "⬆", "↩︎", "back"])
 _HOLDERS = frozenset(("li", "p", "div", "section", "aside", "dd", "dt", "tr", "td"))
 
 

@@ -12,7 +12,15 @@ from lxml.html import HtmlElement
 Address = Callable[[str], str]
 """Makes an address absolute."""
 
-_SOURCES = ("data-src", "data-original", "data-lazy-src", "data-original-src", "data-lazy", "data-url", "data-hi-res-src")
+_SOURCES = (
+    "data-src",
+    "data-original",
+    "data-lazy-src",
+    "data-original-src",
+    "data-lazy",
+    "data-url",
+    "data-hi-res-src",
+)
 _SETS = ("data-srcset", "data-lazy-srcset", "srcset")
 _PLACEHOLDER = re.compile(
     r"^(?:data:|about:|javascript:|#|$)|(?:placeholder|spacer|blank|transparent|pixel|loading|lazy|1x1)[^/]*\.(?:gif|png|svg|jpe?g|webp)",

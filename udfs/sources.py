@@ -15,7 +15,8 @@ from typing import Any, BinaryIO, cast
 import fsspec
 import pyarrow.parquet as pq
 
-from udfs import rows, storage, warc
+from templates import storage
+from udfs import rows, warc
 from udfs.pages import Page, Payload, SourceError, SourceOptions, page, payload_of_record
 
 __all__ = [

@@ -99,12 +99,18 @@ def cell(segments: list[Segment], modes: Modes) -> str:
 
 def _pieces(segments: list[Segment], modes: Modes) -> list[_Piece]:
     pieces: list[_Piece] = []
+    dropped = False
     for one in segments:
         marks: list[Mark] = [(mark,) for mark in one.get("marks", ())]
         if modes.links == "inline" and one.get("href"):
             marks.insert(0, ("link", one["href"], one.get("link_title") or ""))
         kind, text = one["t"], one["c"]
         if kind == "text":
+            if dropped and text.startswith(" ") and (not pieces or pieces[-1].last in ("", " ")):
+                text = text[1:]  # of two blanks around a picture that is not shown
+            dropped = False
+            if not text:
+                continue
             if pieces and pieces[-1].kind == "text" and pieces[-1].marks == marks:
                 pieces[-1] = _Piece("text", pieces[-1].raw + text, "", marks)
             else:
@@ -121,8 +127,12 @@ def _pieces(segments: list[Segment], modes: Modes) -> list[_Piece]:
                 pieces.append(_Piece("text", shown, "", marks))
             elif shown:
                 pieces.append(_Piece("image", "", shown, marks))
+            else:
+                dropped = True
         else:
             pieces.append(_Piece("math" if kind.startswith("equation") else "other", "", _other(kind, text), marks))
+    if dropped and pieces and pieces[-1].kind == "text" and pieces[-1].last == " ":
+        pieces[-1] = _Piece("text", pieces[-1].raw[:-1], "", pieces[-1].marks)
     return pieces
 
 
@@ -247,10 +257,10 @@ _STARS = ("em", "strong")
 
 def _drop_ambiguous(pieces: list[_Piece]) -> None:
     """Remove what has two readings: marks that cross others, and `em` that meets `strong` within a word (`***a*b**`)."""
-    runs = _runs(pieces)
-    if len(runs) < 2:
-        return
-    for name in ("strong", "em", "del"):
+    for name in ("del", "em", "strong"):
+        runs = _runs(pieces)
+        if len(runs) < 2:
+            return
         mark = (name,)
         for start, end in list(runs.get(mark, ())):
             beside = [
@@ -308,7 +318,7 @@ def _begins(pieces: list[_Piece], number: int, step: int, name: str) -> bool:
 
 
 def _is_punctuation(character: str) -> bool:
-    return bool(character) and not character.isspace() and _WORD.match(character) is None or character == "_"
+    return (bool(character) and not character.isspace() and _WORD.match(character) is None) or character == "_"
 
 
 def _change(

@@ -89,7 +89,9 @@ class Published:
 
     def __init__(self, python: str) -> None:
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen([python, "-c", MINERU], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+        self.process = subprocess.Popen(
+            [python, "-c", MINERU], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+        )
         self.seconds = 0.0
 
     def __call__(self, html: str) -> str:
@@ -107,9 +109,11 @@ class Published:
 _NAMES = {"b": "strong", "i": "em", "s": "del", "strike": "del", "th": "td"}
 _KEPT = ("href", "src", "alt", "colspan", "rowspan", "start")
 _BLOCK = frozenset(
-    "p h1 h2 h3 h4 h5 h6 ul ol li dl dt dd blockquote pre table tr td hr div body br caption section figure".split()
+    ["p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "table", "tr", "td", "hr", "div", "body", "br", "caption", "section", "figure"]
 )
-_UNWRAPPED = frozenset(("thead", "tbody", "tfoot", "body", "div", "html", "span", "section", "u", "small", "ins", "mark", "sub", "sup"))
+_UNWRAPPED = frozenset(
+    ("thead", "tbody", "tfoot", "body", "div", "html", "span", "section", "u", "small", "ins", "mark", "sub", "sup")
+)
 
 
 def rendered(markdown: str) -> Any:
@@ -122,7 +126,7 @@ def rendered(markdown: str) -> Any:
 
 def fold(text: str) -> str:
     text = re.sub(r"[\u200b\ufeff\xad\u2060]", "", text)
-    text = re.sub("[“”„«»‘’\"]", "'", text).replace("\xa0", " ")
+    text = re.sub('[“”„«»‘’"]', "'", text).replace("\xa0", " ")
     return re.sub(r"\s+", " ", text)
 
 
@@ -139,7 +143,9 @@ def tokens(root: Any) -> list[str]:
         shown = name not in _UNWRAPPED and not loose and not (name in ("em", "strong") and name in open_marks)
         open_marks.append(name)
         if shown:
-            attributes = "".join(f" {key}={element.get(key)}" for key in _KEPT if element.get(key) not in (None, "", "1"))
+            attributes = "".join(
+                f" {key}={element.get(key)}" for key in _KEPT if element.get(key) not in (None, "", "1")
+            )
             out.append(f"<{name}{attributes}>")
         elif loose or name == "div":
             out.append("<>")
@@ -188,14 +194,19 @@ def expand(table: Any) -> None:
 
 def canonical(markdown: str) -> str:
     root = rendered(markdown)
-    for element in reversed(list(root.iter("h1", "h2", "h3", "h4", "h5", "h6", "li", "ul", "ol", "blockquote", "p", "a", "em", "strong"))):
+    for element in reversed(
+        list(root.iter("h1", "h2", "h3", "h4", "h5", "h6", "li", "ul", "ol", "blockquote", "p", "a", "em", "strong"))
+    ):
         if len(element) == 0 and not (element.text or "").strip():
             element.drop_tree()
     for table in root.iter("table"):
         expand(table)
         first = next(table.iter("tr"), None)
-        if first is not None and not "".join(first.itertext()).strip() and first.getnext() is not None or (
-            first is not None and first.getparent().tag == "thead" and not "".join(first.itertext()).strip()
+        if (
+            (first is not None
+            and not "".join(first.itertext()).strip()
+            and first.getnext() is not None)
+            or (first is not None and first.getparent().tag == "thead" and not "".join(first.itertext()).strip())
         ):
             first.getparent().remove(first)
     text = "".join(tokens(root))
@@ -266,12 +277,16 @@ def grid(root: Any) -> list[list[str | None]]:
 def same_grid(one: list[list[str | None]], two: list[list[str | None]]) -> bool:
     if len(one) != len(two) or any(len(a) != len(b) for a, b in zip(one, two, strict=True)):
         return False
-    return all(a == b or a is None or b is None for x, y in zip(one, two, strict=True) for a, b in zip(x, y, strict=True))
+    return all(
+        a == b or a is None or b is None for x, y in zip(one, two, strict=True) for a, b in zip(x, y, strict=True)
+    )
 
 
 def codes(markdown: str) -> list[str]:
     root = rendered(markdown)
-    found = ["".join(pre.itertext()) for pre in root.iter("pre")] or ["".join(one.itertext()) for one in root.iter("code")]
+    found = ["".join(pre.itertext()) for pre in root.iter("pre")] or [
+        "".join(one.itertext()) for one in root.iter("code")
+    ]
     return ["\n".join(line.rstrip() for line in code.strip("\n").split("\n")).strip() for code in found]
 
 
@@ -290,7 +305,9 @@ def matches(pair: dict[str, Any], markdown: str) -> bool:
     if form == "clean-html":
         wanted_tree = lxml.html.fromstring(expected) if expected.strip() else lxml.html.Element("div")
         return same_grid(grid(wanted_tree), grid(rendered(markdown)))
-    wanted = ["\n".join(line.rstrip() for line in one.strip("\n").split("\n")).strip() for one in expected.split("\x1e")]
+    wanted = [
+        "\n".join(line.rstrip() for line in one.strip("\n").split("\n")).strip() for one in expected.split("\x1e")
+    ]
     found = codes(markdown)
     return found == wanted if "blocks" in form else [re.sub(r"\xa0", " ", one) for one in wanted] == found[:1]
 
@@ -311,12 +328,16 @@ def compare(pairs: list[dict[str, Any]], converters: dict[str, Converter], argum
             right[kind][name] += good
             if name == "stencil" and not good and pair["kind"] == arguments.kind and shown < arguments.show:
                 shown += 1
-                print(f"--- {pair['id']}\n{pair['html'][:600]}\n--- expected\n{pair['expected'][:600]}\n--- found\n{markdown[:600]}")
+                print(
+                    f"--- {pair['id']}\n{pair['html'][:600]}\n--- expected\n{pair['expected'][:600]}\n--- found\n{markdown[:600]}"
+                )
                 if pair["format"] == "markdown":
                     print("---\n", canonical(pair["expected"])[:400], "\n", canonical(markdown)[:400])
     print(f"{'kind':40} {'pairs':>6} " + " ".join(f"{name:>12}" for name in converters))
     for kind in sorted(total):
-        print(f"{kind:40} {total[kind]:6} " + " ".join(f"{right[kind][name] / total[kind]:12.3f}" for name in converters))
+        print(
+            f"{kind:40} {total[kind]:6} " + " ".join(f"{right[kind][name] / total[kind]:12.3f}" for name in converters)
+        )
 
 
 def main_htmls(sites: Path, per_site: int) -> list[str]:
@@ -339,7 +360,9 @@ def main_htmls(sites: Path, per_site: int) -> list[str]:
 
 
 def speed(pages: list[str], converters: dict[str, Converter]) -> None:
-    print(f"{len(pages)} main HTMLs, {sum(map(len, pages)) / len(pages) / 1000:.1f} kB on average; pages per CPU second")
+    print(
+        f"{len(pages)} main HTMLs, {sum(map(len, pages)) / len(pages) / 1000:.1f} kB on average; pages per CPU second"
+    )
     seconds: dict[str, float] = dict.fromkeys(converters, 0.0)
     for page in pages:  # interleaved: what else the machine does hits all alike
         for name, converter in converters.items():
@@ -351,7 +374,11 @@ def speed(pages: list[str], converters: dict[str, Converter]) -> None:
         print(f"{name:12} {len(pages) / spent:8.0f}   {1000 * spent / len(pages):8.2f} ms a page")
     unit = pages[0] * max(1, 100_000 // len(pages[0]))
     for times in (1, 10, 100):
-        html = "<body>" + "<div><p>Some text with <b>marks</b> and <a href='/x'>links</a>.</p><ul><li>one<li>two</ul></div>" * (1000 * times)
+        html = (
+            "<body>"
+            + "<div><p>Some text with <b>marks</b> and <a href='/x'>links</a>.</p><ul><li>one<li>two</ul></div>"
+            * (1000 * times)
+        )
         start = time.process_time()
         convert(html)
         spent = time.process_time() - start

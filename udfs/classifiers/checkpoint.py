@@ -73,7 +73,11 @@ def _read_config(transformers: Any, path: str) -> Mapping[str, Any]:
 
 
 def _native_config(transformers: Any, path: str, wanted: Mapping[str, Any]) -> Any:
-    kind = str(wanted.get("model_type"))
+    if "model_type" not in wanted:
+        raise CheckpointError(
+            f"{path} has no config.json with a model_type: give a checkpoint's folder or its hub name"
+        )
+    kind = str(wanted["model_type"])
     if kind not in transformers.models.auto.configuration_auto.CONFIG_MAPPING:
         raise CheckpointError(
             f"transformers {transformers.__version__} has no class for {kind!r} models ({path}), and code that comes "

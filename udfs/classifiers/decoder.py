@@ -6,6 +6,7 @@ choices only; the exact mode lets it write token by token within the published g
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -230,8 +231,11 @@ class _Reader:
     def __init__(self, model: Any, rows: int) -> None:
         import transformers
 
-        self._model = model
+        self._model = model.base_model
+        self._device = model.device
         self._cache = transformers.DynamicCache()
+        parameters = inspect.signature(self._model.forward).parameters
+        self._cache_name = "cache" if "cache" in parameters else "past_key_values"  # until transformers 5.2x
         self._mask: list[list[int]] = [[] for _ in range(rows)]
         self._lengths = [0] * rows
 
@@ -239,21 +243,21 @@ class _Reader:
         """Read more tokens of each row, possibly none; the last hidden state of each: (rows, hidden)."""
         import torch
 
-        device = self._model.device
+        device = self._device
         longest = max(map(len, fed))
         is_first = not any(self._lengths)
         positions = [list(range(length, length + longest)) for length in self._lengths]
         for row, tokens in enumerate(fed):
             self._mask[row] += [1] * len(tokens) + [0] * (longest - len(tokens))
             self._lengths[row] += len(tokens)
-        hidden = self._model.base_model(
+        hidden = self._model(
             input_ids=torch.tensor([tokens + [0] * (longest - len(tokens)) for tokens in fed], device=device),
             # At first, what is behind a row's end is masked by causality alone; without a mask, SDPA needs no
             # memory for it.
             attention_mask=None if is_first else torch.tensor(self._mask, device=device),
             position_ids=torch.tensor(positions, device=device),
-            past_key_values=self._cache,
             use_cache=True,
+            **{self._cache_name: self._cache},
         ).last_hidden_state
         last = torch.tensor([max(0, len(tokens) - 1) for tokens in fed], device=device)
         return hidden[torch.arange(len(fed), device=device), last]

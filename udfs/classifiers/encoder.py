@@ -77,7 +77,7 @@ class Encoder:
         for number, text in enumerate(simplified):
             blocks = split_blocks(text)
             counts.append(len(blocks))
-            chunks.extend(self._chunks(number, blocks))
+            chunks.extend(self.chunks(number, blocks))
         results: list[Any] = [torch.zeros(count, 2) for count in counts]
         for batch in batched(chunks, self._batch_tokens):
             for chunk, values in self._run(batch):
@@ -98,7 +98,8 @@ class Encoder:
         if len(self._tokenizer) > self._model.config.vocab_size:
             self._model.resize_token_embeddings(len(self._tokenizer))
 
-    def _chunks(self, page: int, blocks: list[str]) -> list[Chunk]:
+    def chunks(self, page: int, blocks: list[str]) -> list[Chunk]:
+        """Turn the blocks of a page into what the model reads."""
         if not blocks:
             return []
         tokens: list[list[int]] = self._tokenizer(blocks, add_special_tokens=False)["input_ids"]
@@ -111,7 +112,7 @@ class Encoder:
         import torch
 
         try:
-            values = self._forward(batch)
+            values = self.forward(batch)
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
             if len(batch) == 1:
@@ -124,19 +125,21 @@ class Encoder:
         else:
             yield from zip(batch, values, strict=True)
 
-    def _forward(self, batch: list[Chunk]) -> list[Any]:
+    def forward(self, batch: list[Chunk]) -> list[Any]:
+        """Read a batch at once: the logits of each chunk's blocks."""
         import torch
 
         self.batches += 1
         longest = max(len(chunk.tokens) for chunk in batch)
         pad = self._model.config.pad_token_id or 0
         rows = [chunk.tokens + [pad] * (longest - len(chunk.tokens)) for chunk in batch]
-        mask = [[1] * len(chunk.tokens) + [0] * (longest - len(chunk.tokens)) for chunk in batch]
         device = self._model.device
+        mask = None  # SDPA is fastest without one
+        if any(len(chunk.tokens) < longest for chunk in batch):
+            ones = [[1] * len(chunk.tokens) + [0] * (longest - len(chunk.tokens)) for chunk in batch]
+            mask = torch.tensor(ones, device=device)
         with torch.inference_mode():
-            logits = self._model(
-                input_ids=torch.tensor(rows, device=device), attention_mask=torch.tensor(mask, device=device)
-            ).logits.float()
+            logits = self._model(input_ids=torch.tensor(rows, device=device), attention_mask=mask).logits.float()
         return [
             row[torch.tensor(chunk.separators, device=device)].cpu() for row, chunk in zip(logits, batch, strict=True)
         ]
@@ -145,7 +148,8 @@ class Encoder:
 def split_blocks(simplified: str) -> list[str]:
     """Cut simplified HTML into its blocks, each from its own tag to the next block's; the last has all the rest."""
     starts = [simplified.rfind("<", 0, match.start()) for match in ITEM_ID.finditer(simplified)]
-    return [simplified[start:end].strip() for start, end in zip(starts, [*starts[1:], len(simplified)], strict=True)]
+    ends = [*starts[1:], len(simplified)]
+    return [simplified[start:end].strip() for start, end in zip(starts, ends, strict=False)]
 
 
 def pack(
