@@ -133,7 +133,7 @@ class ClusterOptions(StoreOptions):
     )
     audit_cluster_pages: int = option(
         "pages that make a cluster large: audit pages are then at most a fiftieth of it",
-        100,
+        200,
         type=_positive(int),
     )
     witness_pages: int = option(

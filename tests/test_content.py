@@ -52,15 +52,40 @@ def test_xpaths_lead_to_the_elements() -> None:
     tree = lxml.html.document_fromstring(PAGE).getroottree()
 
     def tags(found: list[dict[str, Any]]) -> list[str]:
-        out = []
+        out: list[str] = []
         for item in found:
-            (element,) = tree.xpath(item["xpath"])
-            out.append(element.tag)
+            elements: Any = tree.xpath(item["xpath"])
+            assert len(elements) == 1
+            out.append(elements[0].tag)
             for entry in item["content"].get("items", ()):
                 out += tags(entry["blocks"])
         return out
 
-    assert tags(items(PAGE)) == (["h1", "p", "p", "ul", "li", "ul", "li", "li", "li", "li", "dl", "dt", "dd", "pre", "table", "table", "img", "video", "audio", "p", "p"])
+    assert tags(items(PAGE)) == (
+        [
+            "h1",
+            "p",
+            "p",
+            "ul",
+            "li",
+            "ul",
+            "li",
+            "li",
+            "li",
+            "li",
+            "dl",
+            "dt",
+            "dd",
+            "pre",
+            "table",
+            "table",
+            "img",
+            "video",
+            "audio",
+            "p",
+            "p",
+        ]
+    )
 
 
 def test_attributes_of_each_type() -> None:

@@ -3,26 +3,26 @@
 Version 1. A list of items; absent attributes are null in Spark and left out in JSON.
 
 - `type`: title, paragraph, list, code, equation-interline, equation-inline, simple_table, complex_table, image, audio,
-  video. A type of its own has only what stands alone: inline code, formulas and pictures are segments of a text.
+  video. An item is what stands alone: code, formulas and pictures within a text are segments of that.
 - `xpath`: of the element in the HTML that was converted, as `templates.dom.parse` reads it.
 - `quotes`: XPaths of the block quotes around it, the outermost first.
-- `content`: by type
+- `content`, by type:
   title: `title_content` (plain text), `level` (1 to 6), `segments`
   paragraph: `segments`
   list: `list_attribute` (ordered, unordered, definition), `list_nest_level` (levels in it), `items`
   code: `code_content`, `language`
   equation-interline, equation-inline: `math_content`, `math_type` (latex), `by` (what it was found as)
   simple_table: `rows` (segments of each cell), `header` (whether the first row is one), `align` (of each column),
-    `html`, `caption`, `footnote`
+  `html`, `caption`, `footnote`
   complex_table: `html` (rows, cells, spans, and the structure in them), `table_nest_level`, `caption`, `footnote`
   image, audio, video: `url` (absolute), `alt`, `title`, `href` (the link around it), `caption`, `footnote`
-- a segment: `t` (text, break, code-inline, equation-inline, image, footnote, footnote-definition, rule), `c` (its text),
-  `marks` (strong, em, del, sub, sup; the outermost first), `href` and `link_title` of its link, `url` and `title` of a
-  picture. White space is collapsed: texts joined are the text as a browser shows it.
+- a segment: `t` (text, break, code-inline, equation-inline, image, footnote, footnote-definition, rule), `c` (its
+  text), `marks` (strong, em, del, sub, sup; the outermost first), `href` and `link_title` of its link, `url` and
+  `title` of a picture. White space is collapsed: texts joined are the text as a browser shows it.
 - an entry of a list, in reading order: `level` (from 0), `attribute` (ordered, unordered, term, description, footnote;
   continuation: what follows a nested list in the entry before that), `number`, `label` of a footnote, `checked` of a
-  task, `quotes` between it and the entry around it, `blocks` (items). Lists in lists are entries of deeper levels,
-  because Spark has no recursive types.
+  task, `quotes` between it and the entry around it, `head` (it holds nothing but a list), `blocks` (items). Lists in
+  lists are entries of deeper levels, because Spark has no recursive types.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from typing import Any
 import pyarrow as pa
 
 from templates.dom import MAX_DEPTH, PageError, parse
-from udfs.flow import BLOCKS, Context, Flow, Item
+from udfs.elements import read
+from udfs.flow import BLOCKS, Context, Item
 
 VERSION = 1
 
@@ -91,6 +92,7 @@ ENTRY = pa.struct(
         ("number", pa.int64()),
         ("label", pa.string()),
         ("checked", pa.bool_()),
+        ("head", pa.bool_()),
         ("quotes", pa.list_(pa.string())),
         ("blocks", pa.list_(_item(_LEAF))),
     ]
@@ -110,7 +112,9 @@ _END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _XML = re.compile(r"\s*<\?xml\b[^>]*>")
 _CLOSED = re.compile(r"<(script|style|title|textarea|iframe|noscript|div|span|p|a|i|b|em|td|th|li)\b([^<>]*?)/>", re.I)
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)[^<>]*>")
-_VOID = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"])
+_VOID = frozenset(
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
+)
 
 
 def content_list(html: str, url: str = "") -> list[Item]:
@@ -123,8 +127,11 @@ def content_list(html: str, url: str = "") -> list[Item]:
     if root is None:
         return []
     body = root.find("body")
-    flow = Flow(Context(root, url))
-    return flow.run(root, "/html") if body is None else flow.run(body, "/html/body")
+    alive = list(root.iter())  # lxml would make each element anew whenever it is met again
+    context = Context(root, url)
+    items = read(root, "/html", context) if body is None else read(body, "/html/body", context)
+    del alive
+    return items
 
 
 def _tree(html: str) -> Any:

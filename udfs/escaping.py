@@ -18,12 +18,11 @@ _FORMULA = re.compile(r"\$\$|(?<![\\$])\$(?!\s)[^$\n]+?(?<!\s)\$(?!\d)")
 class Escape:
     """How the texts of one block are escaped; what all of them hold together decides what could be a pair."""
 
-    __slots__ = ("backticks", "dollars", "stars", "tildes", "underscores")
+    __slots__ = ("dollars", "stars", "tildes", "underscores")
 
     def __init__(self, text: str, has_marks: bool, has_formulas: bool) -> None:
         self.stars = has_marks or text.count("*") > 1
         self.underscores = text.count("_") > 1
-        self.backticks = text.count("`") > 0
         self.tildes = has_marks or text.count("~") > 1
         self.dollars = "$" in text and (has_formulas or _FORMULA.search(text) is not None)
 
@@ -62,7 +61,7 @@ class Escape:
             sides = (left, right)
             return self.tildes and ("~" in sides or "*" in sides or not (_is_edge(left) or _is_edge(right)))
         if mark == "`":
-            return self.backticks
+            return True
         if mark == "[":
             return in_link
         return in_link or right in ("(", "[") or (right == "" and after_is_link(text, place))

@@ -72,9 +72,8 @@ class Line:
         if text[0] != words[0]:
             before = text[: len(text) - len(text.lstrip())] if words[0] > "\x7f" else ""
             self._blanks("\n" if "\n" in before else " ", style)
-        if self._blank and self._last:
-            if self._blank == " " or not (is_wide(self._last) and is_wide(words[0])):
-                self._blank_before(style)
+        if self._blank == " " or (self._blank and not (self._last and is_wide(self._last) and is_wide(words[0]))):
+            self._blank_before(style)
         self._blank = ""
         self._append(words, style)
         if text[-1] != words[-1]:

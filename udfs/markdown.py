@@ -175,7 +175,7 @@ def _marker(entry: Item, star: bool) -> str:
 def _is_block(entry: Item) -> bool:
     first = entry["blocks"][0] if entry["blocks"] else None
     if first is None:
-        return False
+        return True
     if first["type"] == "paragraph" and first["content"]["segments"][0]["t"] == "rule":
         return True
     return bool(first.get("quotes")) or first["type"] not in ("paragraph", "equation-inline", "image")

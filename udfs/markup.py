@@ -29,6 +29,8 @@ ENDLESS_TAGS = frozenset([
     "area", "base", "basefont", "br", "col", "frame", "hr", "img", "input", "isindex", "link", "meta", "param",
 ])  # fmt: skip
 _SPECIAL_TAGS = ENDLESS_TAGS | {"table", "td", "th", "details"}
+_SPECIAL_BLOCKS = frozenset(["table", "ul", "ol", "dl", "math", "details"])
+_TABLE_MARKS = frozenset(["caption", "col", "colgroup"])
 _INVISIBLE = {
     "display": "none", "font-size": "0px", "color": "transparent", "visibility": "hidden", "opacity": "0",
 }  # fmt: skip
@@ -56,8 +58,8 @@ class Tag:
     """
 
     __slots__ = (
-        "block", "clean", "closing", "headers", "inline", "is_data", "is_open", "name", "opened", "own", "removed",
-        "shut", "sightless",
+        "block", "clean", "closing", "headers", "inline", "is_data", "is_open", "is_special", "name", "opened", "own",
+        "removed", "shut", "sightless",
     )  # fmt: skip
 
     def __init__(self, token: str) -> None:
@@ -67,7 +69,8 @@ class Tag:
         self.inline, self.block, self.own, self.removed = _KINDS.get(name) or _kind(name)
         self.headers = self.is_data = self.sightless = False
         self.is_open = True
-        found = {} if self.removed or "=" not in token else _attributes(token, len(name))
+        matters = name in _SPECIAL_TAGS or " class=" in token or " id=" in token or " style=" in token or "{" in token
+        found = _attributes(token, len(name)) if matters and not self.removed and "=" in token else {}
         if name in _SPECIAL_TAGS:
             self._specialise(found)
         if "{" in token and any(key.startswith(" {") for key in found):
@@ -76,6 +79,7 @@ class Tag:
             self.opened = _opened(name, found) if found else f"<{name}"
         except ValueError:  # control characters
             self.opened = ""
+        self.is_special = name in _SPECIAL_BLOCKS
         self.closing = f"</{name}>"
         is_endless = name in ENDLESS_TAGS or (name == "li" and self.shut)
         self.clean = f"{self.opened}>{self.closing}" if self.shut and not is_endless else self.opened + ">"
@@ -181,6 +185,8 @@ def is_long(name: str, names: Sequence[str]) -> bool:
 def stripped(raw: str) -> str:
     """Strip a text as it is written; a carriage return is written as an escape."""
     text = raw.strip()
+    if "&#13;" not in text:
+        return text
     while text.startswith("&#13;") or text.endswith("&#13;"):
         text = text.removeprefix("&#13;").removesuffix("&#13;").strip()
     return text
@@ -193,7 +199,7 @@ def is_control(text: str) -> bool:
 
 def folded(text: str) -> str:
     """Write a text with every run of white space as one blank."""
-    if text.isascii() and "\n" not in text and "  " not in text and "\t" not in text and not is_control(text):
+    if text.isascii() and text.isprintable() and "  " not in text:
         return text
     words = " ".join(text.split())
     if not words:
@@ -266,8 +272,9 @@ def read(root: lxml.etree._Element) -> Markup:
 def _pieces(xml: str) -> list[str]:
     """Cut at every start of a tag: each piece is what stands in the tag, `>`, and the text after it."""
     pieces = xml.split("<")
-    if all(">" in piece for piece in pieces[1:]):
-        return pieces[1:]
+    if xml.count(">") == len(pieces) - 1:
+        del pieces[0]
+        return pieces
     whole: list[str] = []
     for piece in reversed(pieces[1:]):  # a `<` in the name of an attribute
         if ">" in piece:
@@ -278,36 +285,47 @@ def _pieces(xml: str) -> list[str]:
 
 
 def _read(pieces: list[str], controls: bool) -> Markup:
+    """Read the pieces of a tree. One loop with everything in it, since a call for each piece would cost more."""
     page = Markup()
     out, clean, tags, starts, ends = page.tokens, page.clean, page.tags, page.starts, page.ends
-    children, bits, blocks, lengths, numbers = (
-        page.children, page.bits, page.blocks, page.lengths, page.numbers,
-    )  # fmt: skip
+    children, bits, blocks, lengths, numbers = page.children, page.bits, page.blocks, page.lengths, page.numbers
     if len(_KNOWN) > _MAX_KNOWN:
         _KNOWN.clear()
     known = {} if controls else _KNOWN
     open_elements: list[int] = []
-    tables: list[int] = []
     data_tables: set[int] = set()
-    lists = terms = total = 0
+    tables: list[int] = []
+    lists: list[int] = []
+    terms: list[int] = []
+    total = 0
     number = -1
-    rest = iter(pieces)
-    for piece in rest:
-        token, _, text = piece.partition(">")
+    parent = -1  # the element that is open
+    position, count = 0, len(pieces)
+    while position < count:
+        token, _, text = pieces[position].partition(">")
+        position += 1
         if token[0] == "/":
-            element = open_elements.pop()
+            element = parent
             tag = tags[element]
             ends[element] = len(out)
             out.append(token)
-            name = tag.name
-            clean.append(tag.closing if name != "li" or ends[element] - starts[element] > 2 or out[-2] else "")
-            if name == "table":
-                tables.pop()
-            elif name == "ul" or name == "ol":
-                lists -= 1
-            elif name == "dl":
-                terms -= 1
-            is_end = True
+            clean.append(tag.closing if tag.name != "li" or ends[element] - starts[element] > 2 or out[-2] else "")
+            open_elements.pop()
+            parent = open_elements[-1] if open_elements else -1
+            held = bits[element]
+            lengths[element] = total - lengths[element]
+            if tag.is_special:
+                held = _close(page, element, held, data_tables)
+                if tag.name == "table":
+                    tables.pop()
+                elif tag.name == "dl":
+                    terms.pop()
+                elif tag.name != "math" and tag.name != "details":
+                    lists.pop()
+            bits[element] = held | tag.own & (TEXT | ODD)
+            is_sightless = False
+            if parent >= 0:
+                bits[parent] |= held & _OUTER | tag.own | blocks[element]
         else:
             number += 1
             found = known.get(token)
@@ -319,13 +337,14 @@ def _read(pieces: list[str], controls: bool) -> Markup:
                     known[token] = tag
             else:
                 tag = found
-            if open_elements:
-                parent = open_elements[-1]
+            element = len(tags)
+            if parent >= 0:
                 above = tags[parent]
                 if (tag.removed or not above.is_open) and (removal := _removal(tag, above)):
                     depth = 0 if tag.shut else 1
                     while depth:
-                        token, _, text = next(rest).partition(">")
+                        token, _, text = pieces[position].partition(">")
+                        position += 1
                         if token[0] == "/":
                             depth -= 1
                         else:
@@ -338,52 +357,64 @@ def _read(pieces: list[str], controls: bool) -> Markup:
                     continue
                 siblings = children[parent]
                 if siblings:
-                    siblings.append(len(tags))
+                    siblings.append(element)
                 else:
-                    children[parent] = [len(tags)]
-                if tables and (tag.headers or tag.name in ("caption", "col", "colgroup")):
+                    children[parent] = [element]
+                if tables and (tag.headers or tag.name in _TABLE_MARKS):
                     data_tables.add(tables[-1])
-            element = len(tags)
             kind = tag.block
-            name = tag.name
-            tags.append(tag)
-            starts.append(len(out))
-            ends.append(len(out))
-            children.append(_CHILDLESS)
-            bits.append(0)
-            lengths.append(total)
-            blocks.append(
-                kind == ALWAYS or (kind != 0 and bool(tables if kind == CELL else lists if kind == ITEM else terms))
+            is_block = kind == ALWAYS or (
+                kind != 0 and bool(tables if kind == CELL else lists if kind == ITEM else terms)
             )
+            start = len(out)
+            tags.append(tag)
+            starts.append(start)
+            children.append(_CHILDLESS)
+            blocks.append(is_block)
             numbers.append(number)
             out.append(token)
             clean.append(tag.clean)
-            is_end = tag.shut
-            if not is_end:
+            if tag.shut:
+                ends.append(start)
+                lengths.append(0)
+                own = tag.own
+                bits.append(own & (TEXT | ODD))
+                is_sightless = tag.sightless
+                if parent >= 0:
+                    bits[parent] |= own | is_block
+            elif pieces[position][0] == "/" and not tag.is_special and text and parent >= 0 and not controls:
+                # An element with nothing but a text: start and end at once.
+                held = tag.own & (TEXT | ODD)
+                if not text.isspace() and ("&" not in text or (stripped(text) and tag.name not in _RAW_TAGS)):
+                    held |= TEXT
+                elif "&" in text and stripped(text):
+                    held |= TEXT | ODD
+                out.append(text)
+                clean.append(folded(text))
+                ends.append(start + 2)
+                lengths.append(len(text))
+                total += len(text)
+                bits.append(held | (OWN_TEXT if held & TEXT else 0))
+                bits[parent] |= held | tag.own | is_block
+                token, _, text = pieces[position].partition(">")
+                position += 1
+                out.append(token)
+                clean.append(tag.closing)
+                is_sightless = False
+            else:
+                ends.append(start)
+                bits.append(0)
+                lengths.append(total)
+                is_sightless = False
                 open_elements.append(element)
-                if name == "table":
-                    tables.append(element)
-                elif name == "ul" or name == "ol":
-                    lists += 1
-                elif name == "dl":
-                    terms += 1
-        if is_end:
-            held = bits[element]
-            lengths[element] = total - lengths[element]
-            if name == "table":
-                if element in data_tables or tag.is_data or not held & NO_CELL:
-                    page.wholes.add(element)
-            elif name == "ul" or name == "ol" or name == "dl":
-                names = [tags[child].name for child in children[element]]
-                if is_long(name, names):
-                    held |= LONG_LIST | TEXT  # its ellipsis is something to see
-                if not held & OWN_TEXT and _is_content(page, element, names):
-                    page.wholes.add(element)
-            elif name == "math":
-                held &= ~BLOCK
-            bits[element] = held | tag.own & (TEXT | ODD)
-            if open_elements:
-                bits[open_elements[-1]] |= held & _OUTER | tag.own | blocks[element]
+                parent = element
+                if tag.is_special:
+                    if tag.name == "table":
+                        tables.append(element)
+                    elif tag.name == "dl":
+                        terms.append(element)
+                    elif tag.name != "math" and tag.name != "details":
+                        lists.append(element)
         out.append(text)
         if not text:
             clean.append("")
@@ -392,15 +423,31 @@ def _read(pieces: list[str], controls: bool) -> Markup:
         if text.isspace():
             clean.append(" ")
         else:
-            is_folded = text.isascii() and "\n" not in text and "  " not in text and "\t" not in text
-            clean.append(text if is_folded and not controls else folded(text))
+            clean.append(folded(text))
             if "&" in text:
-                _hold_text(page, open_elements[-1], text, controls)
+                _hold_text(page, parent, text, controls)
             else:  # the text behind an image without an address is not looked at
-                bits[open_elements[-1]] |= OWN_TEXT if is_end and tag.sightless else OWN_TEXT | TEXT
-        if controls and open_elements and is_control(text):
-            bits[open_elements[-1]] |= ODD
+                bits[parent] |= OWN_TEXT if is_sightless else OWN_TEXT | TEXT
+        if controls and parent >= 0 and is_control(text):
+            bits[parent] |= ODD
     return page
+
+
+def _close(page: Markup, element: int, held: int, data_tables: set[int]) -> int:
+    """Tell what a table, list or formula holds, at its end, and whether it stays in one piece."""
+    name = page.tags[element].name
+    if name == "table":
+        if element in data_tables or page.tags[element].is_data or not held & NO_CELL:
+            page.wholes.add(element)
+    elif name == "math":
+        held &= ~BLOCK
+    elif name != "details":
+        names = [page.tags[child].name for child in page.children[element]]
+        if is_long(name, names):
+            held |= LONG_LIST | TEXT  # its ellipsis is something to see
+        if not held & OWN_TEXT and _is_content(page, element, names):
+            page.wholes.add(element)
+    return held
 
 
 def _append_text(page: Markup, parent: int, text: str, controls: bool) -> None:
@@ -460,5 +507,5 @@ def _is_content(page: Markup, element: int, names: Sequence[str]) -> bool:
 
 _KINDS.update({name: _kind(name) for name in (*INLINE_TAGS, *_TABLE_TAGS, *_REMOVED_TAGS, "div", "p", "li", "ul")})
 _CHILDLESS: list[int] = []
-_MAX_TAG, _MAX_KNOWN = 200, 20_000
+_MAX_TAG, _MAX_KNOWN = 100, 10_000
 _KNOWN: dict[str, Tag] = {}

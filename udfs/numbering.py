@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Set
+from itertools import compress
 
 import lxml.etree
 import lxml.html
@@ -19,13 +20,26 @@ _SCHEMES = ("http://", "https://", "ftp://", "HTTP://", "HTTPS://", "FTP://", "/
 
 
 class Original:
-    """The tree of a page as it was parsed, with item ids as far as they have been given."""
+    """The tree of a page as it was parsed, with item ids as far as they have been given.
 
-    def __init__(self, root: _Element, is_annotated: bool) -> None:
-        self.root = root
-        self.elements: list[_Element] = list(root.iter())
+    numbers: of the elements that will be spoken of, in document order before anything was changed; None: of all.
+    To keep the others out of Python's hands saves time, above all the garbage collector's.
+    """
+
+    def __init__(self, root: _Element, is_annotated: bool, numbers: Set[int] | None = None) -> None:
+        if numbers is None:
+            self.elements = dict(enumerate(root.iter()))
+        else:
+            wanted = bytearray(max(numbers, default=-1) + 1)
+            for number in numbers:
+                wanted[number] = 1
+            self.elements = dict(zip(sorted(numbers), compress(root.iter(), wanted), strict=True))
         self._tails: dict[_Element, dict[str, list[_Element]]] = {}
         self._is_annotated = is_annotated
+
+    def mark_holder(self, number: int) -> None:
+        """Mark an inline element that holds a block."""
+        self.elements[number].set("cc-block-type", "true")
 
     def number_element(self, number: int, item: int) -> None:
         """Give an element an item id, and the mark that an annotation may have left below it."""
@@ -55,8 +69,8 @@ class Original:
 
     def number_run(self, owner: int, first: int, last: int, item: int) -> bool:
         """Wrap siblings with the texts before and after them; False, if they are no children of `owner` any more."""
-        parent, start, end = self.elements[owner], self.elements[first], self.elements[last]
-        if start.getparent() is not parent or end.getparent() is not parent:
+        parent, start, end = self.elements[owner], self.elements.get(first), self.elements.get(last)
+        if start is None or end is None or start.getparent() is not parent or end.getparent() is not parent:
             return False
         wrapper = self._wrapper(parent, item)
         before = start.getprevious()

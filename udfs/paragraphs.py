@@ -59,6 +59,9 @@ def _unit(group: list[Segment]) -> Iterator[tuple[str, Item]]:
     group = _trimmed(group)
     if not group:
         return
+    if len(group) == 1 and group[0]["t"] == "text":
+        yield "paragraph", {"segments": group}
+        return
     kinds = {one["t"] for one in group if one["t"] != "text" or one["c"].strip()}
     if kinds == {"image"} and len(group) == 1:
         one = group[0]

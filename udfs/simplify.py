@@ -7,7 +7,7 @@ The published models were trained on what `simplify_html` of MinerU-HTML 1.1.2 (
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import lxml.etree
@@ -58,10 +58,14 @@ def simplify(html: str) -> tuple[str, str]:
     ImportError without selectolax<1, whose Modest parser defines the segmentation.
     """
     root = _parsed(html)
-    original = Original(root, "cc-select" in html)
     page = read(root)
+    holders: list[int] = []
+    runs = list(_runs(page, holders))
+    original = Original(root, "cc-select" in html, _numbers(page, runs, holders))
+    for number in holders:
+        original.mark_holder(number)
     blocks: list[str] = []
-    for run in _runs(page, original):
+    for run in runs:
         try:
             block = _block(page, run, original, len(blocks) + 1)
         except ValueError:  # lxml refuses control characters: the block is lost there, too
@@ -96,42 +100,67 @@ def _parsed(html: str) -> _Element:
     return root
 
 
-def _runs(page: Markup, original: Original) -> Iterator[_Run]:
-    """Yield the blocks of a page in order, without its repeated equal texts; mark inline elements with blocks."""
-    tags, bits, wholes = page.tags, page.bits, page.wholes
+def _numbers(page: Markup, runs: Sequence[_Run], holders: Sequence[int]) -> set[int] | None:
+    """Find the elements of the original that numbering speaks of; None: with odd blocks, it may be any."""
+    spoken = set(holders)
+    for owner, _, members in runs:
+        if owner < 0:
+            is_odd = page.bits[members[0]] & ODD
+        else:
+            is_odd = page.bits[owner] & ODD and page.tags[owner].name != "body"
+            spoken.add(page.numbers[owner])
+        if is_odd:
+            return None
+        if members:
+            spoken.add(page.numbers[members[0]])
+            spoken.add(page.numbers[members[-1]])
+    return spoken
+
+
+def _runs(page: Markup, holders: list[int]) -> Iterator[_Run]:
+    """Yield the blocks of a page in order, without its repeated equal texts; note inline elements with blocks."""
+    tags, bits, blocks, wholes = page.tags, page.bits, page.blocks, page.wholes
+    tokens, ends = page.tokens, page.ends
     seen: set[tuple[int, str]] = set()
-    lead = stripped(page.text(0))
     members: list[int] = []
+    lead = stripped(page.text(0))
     stack = [(0, iter(page.children[0]))]
     while stack:
         owner, children = stack[-1]
         for child in children:
-            tag = tags[child]
-            if not page.blocks[child] and not bits[child] & BLOCK:
+            held = bits[child]
+            if not blocks[child] and not held & BLOCK:
                 members.append(child)
                 continue
-            if tag.name == "br":
+            tag = tags[child]
+            is_break = tag.name == "br"
+            if is_break:
                 members.append(child)
-            if members or (lead and (owner, lead) not in seen):
-                if not members:
-                    seen.add((owner, lead))
+            if members:
                 yield _Run(owner, lead, members)
                 members = []
-            if tag.name != "br":
-                if child not in wholes and bits[child] & BLOCK:
+            elif lead and (owner, lead) not in seen:
+                seen.add((owner, lead))
+                yield _Run(owner, lead, [])
+            if not is_break:
+                if held & BLOCK and child not in wholes:
                     if tag.inline:
-                        original.elements[page.numbers[child]].set("cc-block-type", "true")
+                        holders.append(page.numbers[child])
                     stack.append((child, iter(page.children[child])))
                     lead = stripped(page.text(child))
                     break
-                yield _Run(-1, "", [child])
-            lead = stripped(page.tail(child))
+                if held & (TEXT | ODD):
+                    yield _Run(-1, "", [child])
+            lead = tokens[ends[child] + 1]
+            if lead:
+                lead = stripped(lead)
         else:
-            if members or (lead and (owner, lead) not in seen):
-                if not members:
-                    seen.add((owner, lead))
+            if members:
                 yield _Run(owner, lead, members)
                 members = []
+            elif lead and (owner, lead) not in seen:
+                seen.add((owner, lead))
+                yield _Run(owner, lead, [])
             stack.pop()
             lead = stripped(page.tail(owner)) if stack else ""
 

