@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 if not __package__:
     # Run as a file, Python puts this directory first on the path, where our modules have common names.
@@ -20,10 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     job, options = job_options.parse(sys.argv[1:] if arguments is None else arguments)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.getLogger("stencil").setLevel(logging.INFO)
-    from spark_jobs import jobs  # after --help, which needs neither Spark nor lxml
-
     try:
-        for line in jobs.run(job, options):
+        for line in _run(job, options):
             print(line)
     except StencilError as error:
         print(f"stencil {job}: {error}", file=sys.stderr)
@@ -35,6 +34,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 130
     return 0
+
+
+def _run(job: str, options: Any) -> Iterable[str]:
+    """Run a job; each imports what it needs, --help neither Spark nor lxml, convert and template no Spark."""
+    if job == "convert":
+        from spark_jobs import convert
+
+        return convert.run(options)
+    if job == "template":
+        from spark_jobs import template
+
+        return template.run(options)
+    from spark_jobs import jobs
+
+    return jobs.run(job, options)
 
 
 if __name__ == "__main__":

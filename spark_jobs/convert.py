@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from spark_jobs.errors import RequestError
+from spark_jobs.options import ConvertOptions
 from templates.dom import PageError
 from udfs.content import content_list, to_json
 from udfs.decoding import decode
@@ -42,10 +43,16 @@ def read(path: str) -> str:
     return decode(data, None)
 
 
-def lines(path: str, *, url: str, links: str, images: str, as_content_list: bool) -> list[str]:
+def run(options: ConvertOptions) -> list[str]:
     """Return what `stencil convert` prints. Raises RequestError for a file that is missing or is no HTML."""
-    options = {"url": url, "links": links, "images": images, "as_content_list": as_content_list}
     try:
-        return [convert(read(path), **options).rstrip("\n")]  # type: ignore[arg-type]
+        text = convert(
+            read(options.path),
+            url=options.url,
+            links=options.links,
+            images=options.images,
+            as_content_list=options.content_list,
+        )
     except PageError as error:
-        raise RequestError(f"{path} cannot be converted: {error.reason}") from error
+        raise RequestError(f"{options.path} cannot be converted: {error.reason}") from error
+    return [text.rstrip("\n")]

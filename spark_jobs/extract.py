@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs import __version__, cluster, induce, label, passes, propagate, sign, stages, tables
+from spark_jobs import __version__, cluster, induce, label, passes, propagate, refresh, sign, stages, tables
 from spark_jobs.errors import JobError
 from spark_jobs.options import ExtractOptions
 from spark_jobs.stages import Manifest, Plan
@@ -44,6 +44,9 @@ def run(spark: SparkSession, options: ExtractOptions) -> Report:
     extractions = tables.read(spark, tables.EXTRACTIONS, plan.extractions)
     check(tables.read(spark, tables.SIGNATURES, plan.work("sign", "data")), extractions)
     report = account(spark, options, plan, done, extractions)
+    if options.store is not None:
+        known = tables.read(spark, tables.TEMPLATES, plan.table("round-1/cluster", "known"))
+        report["store"] = refresh.account(known, extractions, options.store, done["round-1/cluster"]["key"])
     storage.write_json(storage.join(plan.output, "run.json"), report)
     with storage.publish(storage.join(plan.extractions, "_SUCCESS")) as path, open(path, "wb"):
         pass
@@ -140,6 +143,14 @@ def table(report: Report) -> list[str]:
     lines.append(
         f"labelled pages: {report['labelled_pages']:,} ({share}); pages per labelled page: {reuse or '-'}"
     )
+    if stored := report.get("store"):
+        lines.append(
+            f"store: {stored['used_templates']:,} of {stored['stored_templates']:,} templates extracted "
+            f"{stored['pages']:,} pages; {stored['drifted_hosts']:,} of {stored['hosts']:,} known hosts have drifted"
+        )
+        lines += [
+            f"  {row['explained']:>6,} of {row['pages']:>6,} pages explained  {row['host']}" for row in stored["drifted"]
+        ]
     lines.append("time")
     for name, stage in report["stages"].items():
         lines.append(f"  {stage['seconds']:>10,.1f} s  {name}")

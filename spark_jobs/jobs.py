@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark_jobs import cluster, extract, induce, label, propagate, session, sign, stages, template
+from spark_jobs import cluster, extract, induce, label, propagate, session, sign, stages
 from spark_jobs.errors import RequestError
 from spark_jobs.stages import Manifest
 from udfs.classifiers import from_spec
@@ -17,8 +17,6 @@ _ROUND_STAGES = {"cluster": cluster.run, "label": label.run, "induce": induce.ru
 
 def run(job: str, options: Any) -> Iterable[str]:
     """Run a job; raises StencilError."""
-    if job == "template":
-        return template.run(options)
     for name in ("classifier", "fallback"):
         check_spec(getattr(options, name, "none"))
     spark = session.start(options)

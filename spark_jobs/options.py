@@ -168,9 +168,35 @@ class InduceOptions(StoreOptions):
     """Make a template of each labelled cluster and append it to the store."""
 
 
+_LINKS: Any = option(
+    "Markdown of links: none, their text alone; inline, with their addresses", "none", choices=("none", "inline")
+)
+_IMAGES: Any = option(
+    "Markdown of pictures: none; alt, what stands for one; inline, with its address",
+    "none",
+    choices=("none", "alt", "inline"),
+)
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    names = tuple(sorted({name for name in text.split(",") if name != "none"}))
+    if unknown := set(names) - {"markdown", "content_list"}:
+        raise argparse.ArgumentTypeError(f"no such column: {', '.join(sorted(unknown))}")
+    return names
+
+
 @dataclass(frozen=True, kw_only=True)
 class PropagateOptions(RunOptions):
     """Apply the templates to all pages and write the extractions."""
+
+    emit: tuple[str, ...] = option(
+        "columns to make of the main HTML beside its text: markdown, content_list, both with a comma, or none",
+        ("markdown",),
+        metavar="COLUMNS",
+        type=_columns,
+    )
+    links: Literal["none", "inline"] = _LINKS
+    images: Literal["none", "alt", "inline"] = _IMAGES
 
     rounds: int = option(
         "pages that no template explains are clustered and labelled again, up to so many rounds in all; the "
@@ -207,6 +233,17 @@ class TemplateOptions:
     json: bool = option("print the templates as JSON, one a line", False)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ConvertOptions:
+    """Print the Markdown, or the content list, of HTML that is taken as main content; needs no Spark."""
+
+    path: str = option("HTML file, or - for the standard input", metavar="FILE", positional=True)
+    url: str = option("address of the page, to make links absolute", "")
+    links: Literal["none", "inline"] = _LINKS
+    images: Literal["none", "alt", "inline"] = _IMAGES
+    content_list: bool = option("print the content list as JSON", False)
+
+
 JOBS: dict[str, type[Any]] = {
     "extract": ExtractOptions,
     "sign": SignOptions,
@@ -215,6 +252,7 @@ JOBS: dict[str, type[Any]] = {
     "induce": InduceOptions,
     "propagate": PropagateOptions,
     "template": TemplateOptions,
+    "convert": ConvertOptions,
 }
 """Job names and their options, the main job first."""
 
@@ -247,7 +285,7 @@ def parser() -> argparse.ArgumentParser:
     jobs = top.add_subparsers(dest="job", metavar="JOB", required=True)
     for name, kind in JOBS.items():
         summary = str(kind.__doc__)
-        resume = "" if kind is TemplateOptions else _RESUME
+        resume = "" if kind in (TemplateOptions, ConvertOptions) else _RESUME
         job = jobs.add_parser(name, help=summary, description=summary, epilog=resume)
         groups: dict[str, Any] = {"": job}
         for field in sorted(dataclasses.fields(kind), key=lambda field: (not _required(field), field.name)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 
 import pyarrow as pa
@@ -18,9 +18,10 @@ from spark_jobs.stages import Manifest, Plan
 from templates import storage
 from templates.labels import Labels
 from udfs.classifiers import Classifier
-from udfs.extraction import Decision, extract_page
+from udfs.extraction import Conversion, Decision, extract_page
 from udfs.guard import Failure, Guard, Limits
 from udfs.sources import Page, SourceOptions, Split, fetch, read_split
+from udfs.spans import Modes
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Propagation:
     fallback: str | None
     whole: bool
     limits: Limits
+    conversion: Conversion
 
 
 def run(spark: SparkSession, plan: Plan, number: int, options: PropagateOptions) -> Manifest:
@@ -50,7 +52,8 @@ def run(spark: SparkSession, plan: Plan, number: int, options: PropagateOptions)
     inputs = {part: plan.finished(f"{name}/{part}")["key"] for part in ("cluster", "label", "induce")}
     last = number >= options.rounds
     fallback = options.fallback if last and options.fallback != "none" else None
-    stage = plan.stage(f"{name}/propagate", inputs, {"last": last, "fallback": fallback})
+    conversion = Conversion(options.emit, Modes(options.links, options.images))
+    stage = plan.stage(f"{name}/propagate", inputs, {"last": last, "fallback": fallback} | asdict(conversion))
 
     def work(attempt: str) -> Manifest:
         side = storage.join(attempt, "side")
@@ -65,6 +68,7 @@ def run(spark: SparkSession, plan: Plan, number: int, options: PropagateOptions)
             fallback,
             number == 1,
             limits(options),
+            conversion,
         )
         splits = plan.splits if number == 1 else sidecars.splits(side, plan.splits)
         return passes.totals(passes.run(spark, stage, splits, partial(propagate_split, task=task)))
@@ -156,7 +160,8 @@ def propagate_split(split: Split, isolated: bool, task: Propagation) -> passes.S
         else fetch(split, sorted(side.pages), task.source)
     )
     name = f"{passes.part_name(split)}.parquet"
-    work = partial(extract, side=side, fallback=load_classifier(task.fallback) if task.fallback else None)
+    fallback = load_classifier(task.fallback) if task.fallback else None
+    work = partial(extract, side=side, fallback=fallback, conversion=task.conversion)
     seen = 0
     with ExitStack() as stack:
         out = stack.enter_context(
@@ -190,11 +195,13 @@ def propagate_split(split: Split, isolated: bool, task: Propagation) -> passes.S
     return tally.summary(out.rows)
 
 
-def extract(page: Page, side: Sidecar, fallback: Classifier | None) -> tuple[parts.Row, bool]:
+def extract(
+    page: Page, side: Sidecar, fallback: Classifier | None, conversion: Conversion
+) -> tuple[parts.Row, bool]:
     """Return a page's row and whether it was explained, by what the sidecar knows of it; raises PageError."""
     cluster_id = side.pages[page.offset]["cluster_id"]
     decision = Decision(cluster_id, side.templates.get(cluster_id), side.labels.get(page.page_id))
-    return extract_page(page, decision, fallback)
+    return extract_page(page, decision, fallback, conversion)
 
 
 def failure(page: Page, reason: str) -> parts.Row:

@@ -9,6 +9,7 @@ from pyspark.sql.types import StructType
 
 from spark_jobs.errors import TableError
 from templates import storage, store
+from udfs.content import CONTENT_LIST
 
 _STRINGS = pa.list_(pa.string())
 
@@ -111,6 +112,8 @@ EXTRACTIONS = pa.schema(
         ("confidence", pa.float64()),
         ("main_html", pa.string()),
         ("text", pa.string()),
+        ("markdown", pa.string()),
+        ("content_list", CONTENT_LIST),
         ("truncated", pa.string()),
     ]
 )
@@ -156,4 +159,7 @@ def _same(one: pa.DataType, other: pa.DataType) -> bool:
     """Compare types; Spark and Parquet name the values of a list differently."""
     if pa.types.is_list(one) and pa.types.is_list(other):
         return _same(one.value_type, other.value_type)
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        pairs = zip(one, other, strict=False)
+        return one.num_fields == other.num_fields and all(a.name == b.name and _same(a.type, b.type) for a, b in pairs)
     return bool(one == other)

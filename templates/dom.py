@@ -14,11 +14,13 @@ MAX_HTML_CHARS = 32 * 1024 * 1024
 """Larger pages are refused: their tree would take more than half a gigabyte (about 15 bytes of tree a character)."""
 
 MAX_DEPTH = 2000
-"""libxml2 drops all content nested deeper than 2,048 elements without raising; so deep a page is refused."""
+"""libxml2 drops all content nested deeper than 2,048 elements without raising; so deep a page is flattened."""
 
 _SPACE = re.compile(r"\s+")
 _LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{32768,}>")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)[^<>]*>")
+_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _MAX_ATTRIBUTES = 1000
 """libxml2 compares each attribute of a tag with all earlier ones: 300,000 of them take minutes."""
 
@@ -39,13 +41,24 @@ class PageError(ValueError):
 def parse(html: str) -> HtmlElement:
     """Parse a page into its `html` element, without comments and processing instructions.
 
-    Positional XPaths of elements are those of `lxml.html.document_fromstring(html)`.
+    Positional XPaths of elements are those of `lxml.html.document_fromstring(html)`, but for pages that have content
+    after an end tag of `body` or `html`, which libxml2 loses, or that are nested deeper than it goes: see `flattened`.
     Raises PageError: `empty`, `too_large`, `too_deep`, `too_many_attributes`, `unparsable`.
     """
     if len(html) > MAX_HTML_CHARS:
         raise PageError("too_large")
     if len(html) > 32768 and any(_attributes(tag[0]) > _MAX_ATTRIBUTES for tag in _LONG_TAG.finditer(html)):
         raise PageError("too_many_attributes")
+    html = _unended(html)
+    try:
+        return _parsed(html)
+    except PageError as error:
+        if error.reason != "too_deep":
+            raise
+        return _parsed(flattened(html))
+
+
+def _parsed(html: str) -> HtmlElement:
     # UTF-8 bytes with the encoding fixed: lxml refuses a str that carries an encoding declaration, and
     # libxml2 would otherwise obey a meta tag that is wrong by now. NUL ends the document for libxml2.
     data = html.replace("\0", "").encode("utf-8", "replace")
@@ -59,6 +72,32 @@ def parse(html: str) -> HtmlElement:
     if any("depth" in entry.message for entry in parser.error_log.filter_from_fatals()):
         raise PageError("too_deep")
     return root
+
+
+def _unended(html: str) -> str:
+    """Take the end tags of body and html out where anything follows them: browsers show it."""
+    for end in ("</body>", "</BODY>", "</html>", "</HTML>"):
+        place = html.find(end)
+        if place >= 0 and html[place + len(end) :].strip().lower() not in ("", "</html>"):
+            html = html.replace(end, "")
+    return html
+
+
+def flattened(html: str, depth: int = MAX_DEPTH // 4) -> str:
+    """Return HTML without the tags of elements nested deeper than that; those of blocks become line breaks."""
+    out: list[str] = []
+    end, level = 0, 0
+    for tag in _TAG.finditer(html):
+        name = tag[2].lower()
+        if name in _VOID or name == "html":
+            continue
+        deep = level > depth if tag[1] else level >= depth
+        level = max(level - 1, 0) if tag[1] else level + 1
+        if deep and name not in ("script", "style"):
+            out += html[end : tag.start()], "<br>" if name in _BLOCKS else ""
+            end = tag.end()
+    out.append(html[end:])
+    return "".join(out)
 
 
 def _attributes(tag: str) -> int:

@@ -7,7 +7,8 @@ import lxml.html
 import pyarrow as pa
 import pytest
 
-from udfs.content import CONTENT_LIST, VERSION, content_list, flattened, to_json
+from templates.dom import flattened
+from udfs.content import CONTENT_LIST, VERSION, content_list, to_json
 from udfs.inline import plain
 
 PAGE = """<body><h1>Title</h1><p>One <b>bold</b> and <a href="/x" title="t">link</a>, <code>f(x)</code>.</p>

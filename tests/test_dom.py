@@ -16,7 +16,6 @@ from templates.dom import PageError, line_hash, parse, strip_textless, visible_t
         ("", "empty"),
         (" \0\n", "empty"),
         ("<!-- only a comment -->", "empty"),
-        ("<div>" * 5000 + "x", "too_deep"),
         ("<p " + " ".join(f"a{n}" for n in range(20_000)) + ">x</p>", "too_many_attributes"),
         ("x" * (33 << 20), "too_large"),
     ],
@@ -57,6 +56,16 @@ def test_paths_are_those_of_lxml(html: str) -> None:
         theirs.getroottree().getpath(element) for element in theirs.iter() if isinstance(element.tag, str)
     ]
     assert [root.getroottree().getpath(element) for element in root.iter()] == paths
+
+
+def test_what_is_nested_too_deep_for_libxml2_keeps_its_text() -> None:
+    assert visible_text(parse("<div>" * 5000 + "<p>inner</p>" + "</div>" * 5000 + "tail")) == "inner\ntail"
+
+
+@pytest.mark.parametrize("end", ["</body>", "</html>", "</body></html>", "</BODY>\n</HTML>", "</body><script>x()</script>"])
+def test_what_follows_the_end_of_the_page_is_kept(end: str) -> None:
+    root = parse(f"<html><body><p>one</p>{end}<p>two</p></body></html>")
+    assert visible_text(root.find("body")) == "one\ntwo"
 
 
 def test_visible_text_has_a_line_a_block() -> None:

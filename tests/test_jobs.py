@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 from hostile import hostile
-from sites import Parts, SitePage, crawl
+from sites import Parts, SitePage, crawl, site
 from test_guard import behave
 
 from spark_jobs import cluster, extract, jobs, label, parts, passes, session, sidecars, stages, tables
+from spark_jobs import template as template_job
 from spark_jobs.errors import InputError, JobError, OutputError, RequestError
 from spark_jobs.options import ClusterOptions, ExtractOptions, LabelOptions, TemplateOptions
 from udfs.guard import Failure, Guard, Limits
@@ -198,15 +199,38 @@ def test_a_store_saves_labels_and_can_be_read(spark: SparkSession, tmp_path: Pat
     first, second = reports
     assert second["labelled_pages"] < first["labelled_pages"]
     assert second["extracted_by"]["template"] > first["extracted_by"]["template"]
+    assert first["store"]["stored_templates"] == first["store"]["pages"] == 0
+    assert second["store"]["pages"] > 0
+    assert second["store"]["drifted_hosts"] == 0
 
     asked = TemplateOptions(action="show", host="blog0.example.com", store=store)
-    text = "\n".join(jobs.run("template", asked))
+    text = "\n".join(template_job.run(asked))
     assert "of blog0.example.com" in text
     assert "main" in text and "/html/body" in text
-    as_json = jobs.run("template", TemplateOptions(**vars(asked) | {"json": True}))
+    as_json = template_job.run(TemplateOptions(**vars(asked) | {"json": True}))
     assert all(json.loads(line)["host"] == "blog0.example.com" for line in as_json)
     with pytest.raises(RequestError, match="no template of 'elsewhere'"):
-        jobs.run("template", TemplateOptions(**vars(asked) | {"host": "elsewhere"}))
+        template_job.run(TemplateOptions(**vars(asked) | {"host": "elsewhere"}))
+
+
+def test_a_redesigned_host_is_reported_as_drifted(spark: SparkSession, tmp_path: Path) -> None:
+    """The same host with another theme: its stored templates explain little, so it is labelled anew."""
+    reports = []
+    for name, theme in (("before", "blog"), ("after", "table")):
+        folder = tmp_path / name
+        crawled = write_crawl(folder, [page for page in site(theme, 30, name="redesign.example") if page.gold_text])
+        asked = ExtractOptions(
+            input=(crawled,),
+            output=str(tmp_path / f"out-{name}"),
+            store=str(tmp_path / "store"),
+            classifier=f"labels:{folder}/truth.jsonl.gz",
+        )
+        reports.append(extract.run(spark, asked))
+    before, after = reports
+    assert before["store"]["drifted_hosts"] == 0
+    assert after["store"]["drifted"][0]["host"] == "redesign.example"
+    assert after["labelled_pages"] > 0
+    assert "known hosts have drifted" in "\n".join(extract.table(after))
 
 
 def test_hostile_pages_and_copies_each_become_a_row(spark: SparkSession, tmp_path: Path) -> None:

@@ -33,9 +33,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from templates.dom import MAX_DEPTH, PageError, parse
+from templates.dom import PageError, parse
 from udfs.elements import read
-from udfs.flow import BLOCKS, Context, Item
+from udfs.flow import Context, Item
 
 VERSION = 1
 
@@ -108,20 +108,15 @@ ITEM = _item(
 CONTENT_LIST = pa.list_(ITEM)
 """The type of the column `content_list`."""
 
-_END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _XML = re.compile(r"\s*<\?xml\b[^>]*>")
 _CLOSED = re.compile(r"<(script|style|title|textarea|iframe|noscript|div|span|p|a|i|b|em|td|th|li)\b([^<>]*?)/>", re.I)
-_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)[^<>]*>")
-_VOID = frozenset(
-    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
-)
 
 
 def content_list(html: str, url: str = "") -> list[Item]:
     """Return the content list of HTML that is taken as main content, a fragment or a page.
 
     url: of the page, against which links are made absolute; a `base` element in the HTML goes before it.
-    Raises PageError as `templates.dom.parse` does, save that HTML nested too deep is flattened.
+    Raises PageError as `templates.dom.parse` does.
     """
     root = _tree(html)
     if root is None:
@@ -139,37 +134,12 @@ def _tree(html: str) -> Any:
         html = _CLOSED.sub(r"<\1\2></\1>", html)  # parsed as HTML, an empty XHTML element would never end
     if not html.strip():
         return None
-    end = _END.search(html)
-    if end is not None and html[end.end() :].strip():
-        html = _END.sub("", html)  # libxml2 drops what follows `</html>`; browsers show it
     try:
         return parse(html)
     except PageError as error:
         if error.reason == "empty":
             return None
-        if error.reason != "too_deep":
-            raise
-        return parse(flattened(html))
-
-
-def flattened(html: str, depth: int = MAX_DEPTH // 4) -> str:
-    """Return HTML without the tags of elements nested deeper than that; those of blocks become line breaks.
-
-    XPaths into it are of what is left.
-    """
-    out: list[str] = []
-    end, level = 0, 0
-    for tag in _TAG.finditer(html):
-        name = tag[2].lower()
-        if name in _VOID or name == "html":
-            continue
-        deep = level > depth if tag[1] else level >= depth
-        level = max(level - 1, 0) if tag[1] else level + 1
-        if deep and name not in ("script", "style"):
-            out += html[end : tag.start()], "<br>" if name in BLOCKS or name == "li" else ""
-            end = tag.end()
-    out.append(html[end:])
-    return "".join(out)
+        raise
 
 
 def to_json(items: list[Item]) -> str:

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urljoin
 
 import lxml.etree
 from lxml.html import HtmlElement
@@ -17,10 +18,13 @@ from templates.induction import LabelledPage, induce
 from templates.labels import Labels
 from templates.template import Template
 from udfs.classifiers import Classifier
+from udfs.content import content_list
 from udfs.hosts import host
+from udfs.markdown import markdown
 from udfs.metrics import token_f1
 from udfs.minhash import sketch
 from udfs.sources import Page
+from udfs.spans import Modes
 
 Row = dict[str, Any]
 
@@ -95,36 +99,50 @@ def _labels(row: Row) -> Labels:
     return Labels(tuple(row["paths"]), tuple(row["probabilities"]))
 
 
-def extract_page(page: Page, decision: Decision, fallback: Classifier | None = None) -> tuple[Row, bool]:
+@dataclass(frozen=True)
+class Conversion:
+    """What is made of main HTML: `markdown`, `content_list`, both or neither, and how Markdown shows links and pictures."""
+
+    columns: tuple[str, ...] = ()
+    modes: Modes = Modes()
+
+
+def extract_page(
+    page: Page, decision: Decision, fallback: Classifier | None = None, conversion: Conversion = Conversion()
+) -> tuple[Row, bool]:
     """Return the row of `extractions` of a page, and whether it was explained.
 
     A labelled page is cut by its own labels, any other by its cluster's template if that is sure of itself; else by
     the fallback's labels, and without a fallback it is left unexplained. Raises PageError where it cannot be parsed.
     """
-    route: Row = {"cluster_id": decision.cluster_id}
+    root = parse(page.html)
+    route: Row = _address(page) | {"cluster_id": decision.cluster_id}
+    base = urljoin(page.url, _base(root))
     if decision.labels is not None:
-        return _cut_by(page, decision.labels) | route | {"extracted_by": "classifier"}, True
+        apply_labels(root, decision.labels)
+        route |= {"extracted_by": "classifier", "coverage": 1.0}
+        return route | _content(root, base, conversion), True
     if decision.template is not None:
         template, compiled = _compiled(decision.template)
-        root = parse(page.html)
         evidence = apply_template(root, compiled)
         sure = confidence(evidence, template)
         if sure >= MIN_CONFIDENCE and (template.agreement is None or template.agreement >= MIN_AGREEMENT):
             route |= {"extracted_by": "template", "template_id": template.template_id}
             route |= {"coverage": evidence.coverage, "confidence": sure}
-            return _address(page) | _content(root) | route, True
+            return route | _content(root, base, conversion), True
     if fallback is None:
-        return _address(page) | route | {"status": "error", "error": "unexplained", "extracted_by": "none"}, False
+        return route | {"status": "error", "error": "unexplained", "extracted_by": "none"}, False
     (labels,) = fallback.label([page])
     if isinstance(labels, PageError):
         raise labels
-    return _cut_by(page, labels) | route | {"extracted_by": "fallback"}, True
-
-
-def _cut_by(page: Page, labels: Labels) -> Row:
     root = parse(page.html)
     apply_labels(root, labels)
-    return _address(page) | _content(root) | {"coverage": 1.0}
+    return route | {"extracted_by": "fallback", "coverage": 1.0} | _content(root, base, conversion), True
+
+
+def _base(root: HtmlElement) -> str:
+    base = root.find("head/base")
+    return "" if base is None else (base.get("href") or "").strip()
 
 
 def _address(page: Page) -> Row:
@@ -138,16 +156,19 @@ def _address(page: Page) -> Row:
     }
 
 
-def _content(root: HtmlElement) -> Row:
+def _content(root: HtmlElement, base: str, conversion: Conversion) -> Row:
     body = root.find("body")
-    if body is None:
+    text = "" if body is None else visible_text(body)
+    if body is None or (not text and body.find(".//img") is None):
         return {"status": "empty", "main_html": "", "text": ""}
     body.attrib.clear()
-    text = visible_text(body)
-    if not text and body.find(".//img") is None:
-        return {"status": "empty", "main_html": "", "text": ""}
     main_html = lxml.etree.tostring(body, encoding="unicode", method="html", with_tail=False)
-    return {"status": "ok", "main_html": main_html, "text": text}
+    row: Row = {"status": "ok", "main_html": main_html, "text": text}
+    if conversion.columns:
+        items = content_list(main_html, base)
+        row["content_list"] = items if "content_list" in conversion.columns else None
+        row["markdown"] = markdown(items, conversion.modes) if "markdown" in conversion.columns else None
+    return row
 
 
 @functools.lru_cache(maxsize=1024)

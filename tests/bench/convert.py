@@ -364,7 +364,7 @@ def compare(pairs: list[dict[str, Any]], converters: dict[str, Converter], argum
 
 def main_htmls(sites: Path, per_site: int) -> list[str]:
     from templates.application import apply_labels
-    from udfs.extraction import _content
+    from udfs.extraction import Conversion, _content
 
     found = []
     for path in sorted(sites.glob("*/pages.jsonl.gz")):
@@ -375,7 +375,7 @@ def main_htmls(sites: Path, per_site: int) -> list[str]:
                 labels = Labels(paths, (1.0,) * len(page["gold_paths"]) + (0.0,) * len(page["gold_excluded_paths"]))
                 root = parse(page["html"])
                 apply_labels(root, labels)
-                html = _content(root)["main_html"]
+                html = _content(root, "", Conversion())["main_html"]
                 if html:
                     found.append(html)
     return found
