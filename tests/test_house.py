@@ -131,7 +131,7 @@ def declared(lines: list[str]) -> set[str]:
 
 
 def test_dependencies_are_what_is_imported() -> None:
-    optional = {"torch", "transformers", "safetensors", "pyspark", "py4j"}
+    optional = {"torch", "transformers", "safetensors", "selectolax", "pyspark", "py4j"}
     # Spark's Arrow functions ask for pandas.
     assert (imported(*PACKAGES) - optional) | {"pandas"} == declared(PROJECT["dependencies"])
 
