@@ -46,9 +46,7 @@ def run(spark: SparkSession, plan: Plan, number: int, options: ClusterOptions) -
         {before: plan.finished(before)["key"]},
         deciding | {"parameters": asdict(PARAMETERS)},
     )
-    return stage.run(
-        lambda attempt: passes.execute(stage.name, lambda: _work(spark, plan, attempt, number, options))
-    )
+    return stage.run(lambda attempt: passes.execute(stage.name, lambda: _work(spark, plan, attempt, number, options)))
 
 
 def _work(spark: SparkSession, plan: Plan, attempt: str, number: int, options: ClusterOptions) -> Manifest:
@@ -63,9 +61,7 @@ def _work(spark: SparkSession, plan: Plan, attempt: str, number: int, options: C
     if groups.where(F.col("rank") > most).limit(1).count():
         found = found.union(fit(groups.where(F.col("rank") > most), clusters, most))
     assigned = assign_pages(pages, groups, found, clusters)
-    tables.write(
-        choose_roles(assigned, clusters, options), tables.ASSIGNMENTS, storage.join(attempt, "assignments")
-    )
+    tables.write(choose_roles(assigned, clusters, options), tables.ASSIGNMENTS, storage.join(attempt, "assignments"))
     groups.unpersist()
     grown.unpersist()
     return _manifest(spark, attempt)
@@ -95,13 +91,9 @@ def collapse(pages: DataFrame) -> DataFrame:
     """
     same = Window.partitionBy("host", "sketch")
     ordered = same.orderBy("text_chars", "page_id", "split", "offset")
-    numbered = pages.withColumn("number", F.row_number().over(ordered)).withColumn(
-        "count", F.count("*").over(same)
-    )
+    numbered = pages.withColumn("number", F.row_number().over(ordered)).withColumn("count", F.count("*").over(same))
     middle = numbered.where("number = floor((count + 1) / 2)")
-    ranked = middle.withColumn(
-        "rank", F.row_number().over(Window.partitionBy("host").orderBy("page_id")).cast("long")
-    )
+    ranked = middle.withColumn("rank", F.row_number().over(Window.partitionBy("host").orderBy("page_id")).cast("long"))
     return ranked.select("host", "page_id", "sketch", F.col("text_chars").alias("size"), "count", "rank")
 
 
@@ -123,9 +115,7 @@ def fit(groups: DataFrame, clusters: DataFrame, bucket: int) -> DataFrame:
 def assign_pages(pages: DataFrame, groups: DataFrame, found: DataFrame, clusters: DataFrame) -> DataFrame:
     """Give each page the cluster of its group; of pages that no cluster fits, cluster_id is null."""
     templates = clusters.select("cluster_id", "template_id")
-    hits = found.select("host", "page_id", "cluster_id", "similarity").join(
-        templates, "cluster_id"
-    )
+    hits = found.select("host", "page_id", "cluster_id", "similarity").join(templates, "cluster_id")
     # The digest instead of the sketch, which is 50 times as long, goes through the shuffle.
     keyed = groups.join(hits, ["host", "page_id"]).withColumn("key", F.md5("sketch"))
     keyed = keyed.select("host", "key", "cluster_id", "template_id", "similarity")
@@ -143,9 +133,7 @@ def choose_roles(assigned: DataFrame, clusters: DataFrame, options: ClusterOptio
     layout = Window.partitionBy("cluster_id")
     # Copies of a page have one page_id and one rank. The representative has rank 1.
     order = layout.orderBy(F.desc(F.col("page_id") == F.col("centre")), "page_id")
-    ranked = joined.withColumn("rank", F.dense_rank().over(order)).withColumn(
-        "pages", F.count("*").over(layout)
-    )
+    ranked = joined.withColumn("rank", F.dense_rank().over(order)).withColumn("pages", F.count("*").over(layout))
     large = F.col("pages") >= options.audit_cluster_pages
     audits = F.when(large, F.least(F.lit(options.audit_pages), F.floor(F.col("pages") / 50))).otherwise(0)
     new = F.col("cluster_id").isNotNull() & F.col("template_id").isNull()
@@ -180,9 +168,7 @@ def _parse(group: Iterable[parts.Row]) -> tuple[list[Cluster], list[Signature]]:
     layouts, signatures = [], []
     for row in group:
         if row["frame"] is not None:
-            layouts.append(
-                Cluster(row["cluster_id"], row["page_id"], row["sketch"], row["frame"], row["template_id"])
-            )
+            layouts.append(Cluster(row["cluster_id"], row["page_id"], row["sketch"], row["frame"], row["template_id"]))
         else:
             signatures.append(Signature(row["page_id"], row["sketch"], row["size"], row["count"]))
     return layouts, signatures
@@ -201,9 +187,7 @@ def _members(frame: DataFrame, **columns: Column) -> DataFrame:
     """Bring clusters or groups into the form of MEMBERS; what they lack is null."""
     own = {name: F.col(name) for name in frame.columns} | columns
     wanted = tables.spark_schema(MEMBERS)
-    return frame.select(
-        *(own.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in wanted)
-    )
+    return frame.select(*(own.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in wanted))
 
 
 def _by_host(members: DataFrame, keys: list[str], grow: bool) -> DataFrame:

@@ -9,10 +9,10 @@ from typing import Literal
 from spark_jobs.errors import RequestError
 from spark_jobs.options import ConvertOptions
 from templates.dom import PageError
-from udfs.content import content_list, to_json
-from udfs.decoding import decode
-from udfs.markdown import markdown
-from udfs.spans import Modes
+from udfs.conversion.content import content_list, to_json
+from udfs.conversion.markdown import markdown
+from udfs.conversion.spans import Modes
+from udfs.input.decoding import decode
 
 
 def convert(

@@ -57,9 +57,7 @@ def check(signatures: DataFrame, extractions: DataFrame) -> None:
     """Raise JobError unless the written extractions hold exactly the pages that were signed."""
 
     def census(table: DataFrame, name: str) -> DataFrame:
-        pages = F.struct(
-            F.count("*").alias("pages"), F.expr("bit_xor(xxhash64(offset, page_id))").alias("digest")
-        )
+        pages = F.struct(F.count("*").alias("pages"), F.expr("bit_xor(xxhash64(offset, page_id))").alias("digest"))
         return table.groupBy("split").agg(pages.alias(name))
 
     both = census(signatures, "signed").join(census(extractions, "extracted"), "split", "full_outer")
@@ -107,8 +105,7 @@ def account(
         "labelled_pages": labelled,
         "pages_per_labelled_page": round(pages / labelled, 2) if labelled else None,
         "stages": {
-            name: {part: manifest[part] for part in _OF_A_STAGE if part in manifest}
-            for name, manifest in done.items()
+            name: {part: manifest[part] for part in _OF_A_STAGE if part in manifest} for name, manifest in done.items()
         },
         "seconds": round(sum(manifest["seconds"] for manifest in done.values()), 1),
     }
@@ -137,19 +134,16 @@ def table(report: Report) -> list[str]:
             lines += [f"  {count:>12,}  {count / pages:>6.1%}  {name}" for name, count in counts.items()]
     if report["input"]["skipped"]:
         lines.append("records of the input that are no pages")
-        lines += [
-            f"  {count:>12,}          {name}" for name, count in sorted(report["input"]["skipped"].items())
-        ]
-    lines.append(
-        f"labelled pages: {report['labelled_pages']:,} ({share}); pages per labelled page: {reuse or '-'}"
-    )
+        lines += [f"  {count:>12,}          {name}" for name, count in sorted(report["input"]["skipped"].items())]
+    lines.append(f"labelled pages: {report['labelled_pages']:,} ({share}); pages per labelled page: {reuse or '-'}")
     if stored := report.get("store"):
         lines.append(
             f"store: {stored['used_templates']:,} of {stored['stored_templates']:,} templates extracted "
             f"{stored['pages']:,} pages; {stored['drifted_hosts']:,} of {stored['hosts']:,} known hosts have drifted"
         )
         lines += [
-            f"  {row['explained']:>6,} of {row['pages']:>6,} pages explained  {row['host']}" for row in stored["drifted"]
+            f"  {row['explained']:>6,} of {row['pages']:>6,} pages explained  {row['host']}"
+            for row in stored["drifted"]
         ]
     lines.append("time")
     for name, stage in report["stages"].items():

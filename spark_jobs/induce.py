@@ -53,14 +53,10 @@ def induce(labels: DataFrame, clusters: DataFrame, limits: Limits, run_id: str) 
     ordered = usable.sortWithinPartitions("cluster_id", "role", "page_id")
     task = partial(induce_batches, limits=limits, run_id=run_id)
     bare = ordered.mapInArrow(task, tables.spark_schema(tables.TEMPLATES)).drop("sketch", "frame")
-    return bare.join(clusters.select("cluster_id", "sketch", "frame"), "cluster_id").select(
-        tables.TEMPLATES.names
-    )
+    return bare.join(clusters.select("cluster_id", "sketch", "frame"), "cluster_id").select(tables.TEMPLATES.names)
 
 
-def induce_batches(
-    batches: Iterable[pa.RecordBatch], limits: Limits, run_id: str
-) -> Iterator[pa.RecordBatch]:
+def induce_batches(batches: Iterable[pa.RecordBatch], limits: Limits, run_id: str) -> Iterator[pa.RecordBatch]:
     """Induce the clusters of one partition, whose rows come cluster by cluster."""
     pages = (row for batch in batches for row in batch.to_pylist())
 

@@ -18,7 +18,7 @@ from templates.dom import PageError
 from templates.labels import Labels
 from udfs.classifiers import Classifier, from_spec
 from udfs.guard import Failure, Guard, Limits
-from udfs.sources import Page, SourceOptions, Split, fetch
+from udfs.input.sources import Page, SourceOptions, Split, fetch
 
 BATCH_PAGES = 32
 BATCH_CHARS = 4 << 20
@@ -35,9 +35,7 @@ def run(spark: SparkSession, plan: Plan, number: int, options: LabelOptions) -> 
     )
 
     def work(attempt: str) -> Manifest:
-        assignments = tables.read(
-            spark, tables.ASSIGNMENTS, plan.table(f"round-{number}/cluster", "assignments")
-        )
+        assignments = tables.read(spark, tables.ASSIGNMENTS, plan.table(f"round-{number}/cluster", "assignments"))
         pages = choose(assignments, left(plan, number, options.model_budget))
         side = storage.join(attempt, "side")
         sidecars.write(stage.name, [pages], side)
@@ -69,9 +67,7 @@ def choose(assignments: DataFrame, budget: int | None) -> DataFrame:
         # All representatives come before any audit page.
         order = (F.desc("role"), F.desc("pages"), "cluster_id", "page_id")
         labelled = labelled.join(sizes, "cluster_id").orderBy(*order).limit(budget).select(pages.columns)
-        witnesses = witnesses.join(labelled.select("cluster_id"), "cluster_id", "left_semi").select(
-            pages.columns
-        )
+        witnesses = witnesses.join(labelled.select("cluster_id"), "cluster_id", "left_semi").select(pages.columns)
     return labelled.union(witnesses).select(
         "address.split",
         F.lit(sidecars.PAGE).alias("kind"),

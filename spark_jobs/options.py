@@ -50,9 +50,7 @@ _SESSION = "the Spark session, where spark-submit has not started one"
 class RunOptions:
     """What every job of a run takes: where the run lives, what a page may cost, and the local session."""
 
-    output: str = option(
-        "directory or URL of the run: holds extractions/, run.json and _work/", metavar="OUT"
-    )
+    output: str = option("directory or URL of the run: holds extractions/, run.json and _work/", metavar="OUT")
     page_seconds: float = option(
         "CPU time that one page may take before it becomes a row with the error `timeout`",
         30.0,
@@ -123,14 +121,11 @@ class ClusterOptions(StoreOptions):
     """Group the pages of each host into clusters, those of known templates first."""
 
     max_host_signatures: int = option(
-        "hosts with more distinct signatures are clustered on a sample of so many, to which the others are "
-        "assigned",
+        "hosts with more distinct signatures are clustered on a sample of so many, to which the others are assigned",
         20_000,
         type=_positive(int),
     )
-    audit_pages: int = option(
-        "pages to label besides the representative in a large cluster", 2, type=_not_negative
-    )
+    audit_pages: int = option("pages to label besides the representative in a large cluster", 2, type=_not_negative)
     audit_cluster_pages: int = option(
         "pages that make a cluster large: audit pages are then at most a fiftieth of it",
         200,

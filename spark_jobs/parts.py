@@ -68,9 +68,7 @@ def table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     try:
         return pa.Table.from_pylist(list(rows), schema)
     except UnicodeEncodeError:
-        return pa.Table.from_pylist(
-            [{name: _encodable(value) for name, value in row.items()} for row in rows], schema
-        )
+        return pa.Table.from_pylist([{name: _encodable(value) for name, value in row.items()} for row in rows], schema)
 
 
 def batches(rows: Iterable[Row], schema: pa.Schema, size: int = 500) -> Iterator[pa.RecordBatch]:

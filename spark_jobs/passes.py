@@ -24,7 +24,7 @@ from spark_jobs.errors import JobError
 from spark_jobs.stages import Stage
 from templates import storage
 from udfs.guard import Failure
-from udfs.sources import Page, Split
+from udfs.input.sources import Page, Split
 
 log = logging.getLogger("stencil")
 
@@ -56,9 +56,7 @@ def run(spark: SparkSession, stage: Stage, splits: Sequence[Split], work: Work) 
     missing = [split.name for split in splits if split.name not in progress.done]
     if missing:
         if len(missing) < len(splits):
-            log.info(
-                "%s: %d of %d splits are done already", stage.name, len(splits) - len(missing), len(splits)
-            )
+            log.info("%s: %d of %d splits are done already", stage.name, len(splits) - len(missing), len(splits))
         # A range puts exactly one split into each partition, which no repartition of a DataFrame promises.
         frame = spark.range(0, len(missing), 1, len(missing))
         task = partial(_run_tasks, names=missing, work=work, done=stage.path("done"), key=stage.key)
@@ -194,7 +192,5 @@ class _Progress:
 
 def _cause(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [
-        line for line in lines if not line.startswith(("at ", "File ", "Traceback")) and "Error" in line
-    ]
+    causes = [line for line in lines if not line.startswith(("at ", "File ", "Traceback")) and "Error" in line]
     return (causes or lines or [type(error).__name__])[-1][:500]

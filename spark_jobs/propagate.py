@@ -18,10 +18,10 @@ from spark_jobs.stages import Manifest, Plan
 from templates import storage
 from templates.labels import Labels
 from udfs.classifiers import Classifier
+from udfs.conversion.spans import Modes
 from udfs.extraction import Conversion, Decision, extract_page
 from udfs.guard import Failure, Guard, Limits
-from udfs.sources import Page, SourceOptions, Split, fetch, read_split
-from udfs.spans import Modes
+from udfs.input.sources import Page, SourceOptions, Split, fetch, read_split
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,7 @@ def beside(spark: SparkSession, plan: Plan, number: int) -> list[DataFrame]:
     known = clustered("known", tables.TEMPLATES).select("template_id", "body")
     templates = tables.read(spark, tables.TEMPLATES, plan.table(f"{name}/induce", "templates"))
     templates = templates.select("cluster_id", "template_id", "body")
-    stored = (
-        clustered("clusters", tables.CLUSTERS).where("template_id IS NOT NULL").join(known, "template_id")
-    )
+    stored = clustered("clusters", tables.CLUSTERS).where("template_id IS NOT NULL").join(known, "template_id")
     labels = tables.read(spark, tables.LABELS, plan.work(name, "label", "data"))
     found = [
         pages_beside(assignments),
@@ -155,27 +153,21 @@ def propagate_split(split: Split, isolated: bool, task: Propagation) -> passes.S
     side = read_sidecar(task.side, split)
     tally = passes.Tally()
     pages = (
-        read_split(split, task.source, tally.skipped)
-        if task.whole
-        else fetch(split, sorted(side.pages), task.source)
+        read_split(split, task.source, tally.skipped) if task.whole else fetch(split, sorted(side.pages), task.source)
     )
     name = f"{passes.part_name(split)}.parquet"
     fallback = load_classifier(task.fallback) if task.fallback else None
     work = partial(extract, side=side, fallback=fallback, conversion=task.conversion)
     seen = 0
     with ExitStack() as stack:
-        out = stack.enter_context(
-            parts.writer(storage.join(task.extractions, task.prefix + name), tables.EXTRACTIONS)
-        )
+        out = stack.enter_context(parts.writer(storage.join(task.extractions, task.prefix + name), tables.EXTRACTIONS))
         if task.unexplained is not None:
             left = stack.enter_context(parts.writer(storage.join(task.unexplained, name), tables.UNEXPLAINED))
         guarded = stack.enter_context(Guard(work, task.limits, isolated))
         for page in pages:
             known = side.pages.get(page.offset)
             if known is None or known["page_id"] != page.page_id:
-                raise RuntimeError(
-                    f"{split.name} has changed since it was signed: the page at {page.offset} is new"
-                )
+                raise RuntimeError(f"{split.name} has changed since it was signed: the page at {page.offset} is new")
             seen += 1
             outcome = guarded(page) if known["error"] is None else Failure(known["error"])
             if isinstance(outcome, Failure):
@@ -189,15 +181,11 @@ def propagate_split(split: Split, isolated: bool, task: Propagation) -> passes.S
                 left.add(row)
                 tally.counts["unexplained"] += 1
     if seen != len(side.pages):
-        raise RuntimeError(
-            f"{split.name} has changed since it was signed: {len(side.pages)} pages then, now {seen}"
-        )
+        raise RuntimeError(f"{split.name} has changed since it was signed: {len(side.pages)} pages then, now {seen}")
     return tally.summary(out.rows)
 
 
-def extract(
-    page: Page, side: Sidecar, fallback: Classifier | None, conversion: Conversion
-) -> tuple[parts.Row, bool]:
+def extract(page: Page, side: Sidecar, fallback: Classifier | None, conversion: Conversion) -> tuple[parts.Row, bool]:
     """Return a page's row and whether it was explained, by what the sidecar knows of it; raises PageError."""
     cluster_id = side.pages[page.offset]["cluster_id"]
     decision = Decision(cluster_id, side.templates.get(cluster_id), side.labels.get(page.page_id))

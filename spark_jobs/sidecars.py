@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs import parts, passes, tables
 from templates import storage
-from udfs.sources import Split
+from udfs.input.sources import Split
 
 TEMPLATE, LABELS, PAGE = 0, 1, 2
 """Kinds of rows, in their order in the file: what pages refer to comes first."""
@@ -29,9 +29,7 @@ def write(stage: str, parts: Sequence[DataFrame], directory: str) -> None:
     frame = frames[0]
     for other in frames[1:]:
         frame = frame.union(other)
-    ordered = frame.repartition("split").sortWithinPartitions(
-        "split", "kind", "offset", "page_id", "template_id"
-    )
+    ordered = frame.repartition("split").sortWithinPartitions("split", "kind", "offset", "page_id", "template_id")
     written = ordered.mapInArrow(partial(_write_files, directory=directory), "split string")
     passes.execute(f"{stage}: sidecars", written.collect)
 
@@ -53,9 +51,7 @@ def _complete(part: DataFrame) -> DataFrame:
     wanted = tables.spark_schema(tables.SIDECARS)
     return part.select(
         *(
-            (F.col(field.name) if field.name in part.columns else F.lit(None))
-            .cast(field.dataType)
-            .alias(field.name)
+            (F.col(field.name) if field.name in part.columns else F.lit(None)).cast(field.dataType).alias(field.name)
             for field in wanted
         )
     )

@@ -13,7 +13,7 @@ from templates import storage
 from udfs.extraction import sign_page
 from udfs.guard import Failure, Guard, Limits
 from udfs.hosts import host
-from udfs.sources import Page, SourceOptions, Split, read_split
+from udfs.input.sources import Page, SourceOptions, Split, read_split
 
 
 def run(spark: SparkSession, plan: Plan, options: RunOptions) -> Manifest:
@@ -23,9 +23,7 @@ def run(spark: SparkSession, plan: Plan, options: RunOptions) -> Manifest:
     return stage.run(lambda _: passes.totals(passes.run(spark, stage, plan.splits, work)))
 
 
-def sign_split(
-    split: Split, isolated: bool, source: SourceOptions, target: str, limits: Limits
-) -> passes.Summary:
+def sign_split(split: Split, isolated: bool, source: SourceOptions, target: str, limits: Limits) -> passes.Summary:
     """Write the signatures of one split, in its order; a page that cannot be signed has an error instead."""
     tally = passes.Tally()
     path = storage.join(target, f"{passes.part_name(split)}.parquet")

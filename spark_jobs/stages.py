@@ -16,7 +16,7 @@ from spark_jobs import __version__
 from spark_jobs.errors import InputError, OutputError
 from spark_jobs.options import SignOptions
 from templates import storage
-from udfs.sources import SourceOptions, Split, list_splits
+from udfs.input.sources import SourceOptions, Split, list_splits
 
 log = logging.getLogger("stencil")
 
@@ -88,9 +88,7 @@ class Stage:
     def _check(self, begun: Manifest | None) -> None:
         if begun is None or begun == self._identity():
             return
-        there, here = (
-            {"version": x["version"], **x["options"], **x["inputs"]} for x in (begun, self._identity())
-        )
+        there, here = ({"version": x["version"], **x["options"], **x["inputs"]} for x in (begun, self._identity()))
         differing = [
             f"{name} was {there.get(name)!r} and is {here.get(name)!r}"
             for name in sorted(there.keys() | here.keys())
@@ -153,9 +151,7 @@ class Plan:
         while self.manifest(f"round-{number}/{part}") is not None:
             number += 1
         if number > 1 and not self.finished(f"round-{number - 1}/propagate")["counts"].get("unexplained"):
-            raise OutputError(
-                f"the stage {part} of {self.output} is done in round {number - 1}, which left nothing"
-            )
+            raise OutputError(f"the stage {part} of {self.output} is done in round {number - 1}, which left nothing")
         return number
 
 
@@ -184,9 +180,7 @@ def begin(options: SignOptions) -> Plan:
     there = storage.read_json(path)
     if there is None:
         if storage.list_names(storage.join(options.output, "extractions")):
-            raise OutputError(
-                f"{options.output}/extractions exists and is no run of ours: choose another --output"
-            )
+            raise OutputError(f"{options.output}/extractions exists and is no run of ours: choose another --output")
         storage.write_json(path, plan)
     elif there != plan:
         raise OutputError(

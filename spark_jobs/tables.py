@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from spark_jobs.errors import TableError
 from templates import storage, store
-from udfs.content import CONTENT_LIST
+from udfs.conversion.content import CONTENT_LIST
 
 _STRINGS = pa.list_(pa.string())
 

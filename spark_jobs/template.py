@@ -26,7 +26,9 @@ def run(options: TemplateOptions) -> list[str]:
         found = [row for row in found if row["template_id"] == options.template]
     if not found:
         which = f" {options.template}" if options.template else ""
-        raise RequestError(f"{store.path} has no template{which} of {options.host!r}; hosts are full names in lower case")
+        raise RequestError(
+            f"{store.path} has no template{which} of {options.host!r}; hosts are full names in lower case"
+        )
     if options.action == "show":
         return _show(store, found, options.json)
     if options.action == "forget":
@@ -81,7 +83,9 @@ def _only(found: list[Row]) -> list[Row]:
 
 def _read(path: str | None, row: Row) -> Template:
     if path is None:
-        raise RequestError("give the edited template with --file (write it with `template show HOST --json`, then edit)")
+        raise RequestError(
+            "give the edited template with --file (write it with `template show HOST --json`, then edit)"
+        )
     try:
         template = Template.from_json(storage.read_bytes(path).decode())
     except (OSError, ValueError) as error:

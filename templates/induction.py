@@ -65,9 +65,7 @@ def induce(host: str, pages: Sequence[LabelledPage], witnesses: Sequence[HtmlEle
     witnesses: trees of other pages of the layout, without labels. They tell which class and id tokens belong to
     the layout (a third of all pages have them) and which lines are its frame (over half of the witnesses do).
     """
-    resolved = [
-        resolve(page.root, page.labels) for page in pages
-    ]  # paths count the elements that are now stripped
+    resolved = [resolve(page.root, page.labels) for page in pages]  # paths count the elements that are now stripped
     roots = [*(page.root for page in pages), *witnesses]
     for root in roots:
         strip_textless(root)

@@ -29,10 +29,12 @@ SCHEMA = pa.schema(
         ("replaces", pa.string()),
     ]
 )
-"""One row a template. sketch: of its representative; frame: paths that all of the host's pages had, left out when
-pages are compared with it; body: the template as JSON; parameters: digest of what must agree between runs; page_ids: the
-labelled pages; agreement: of the template with labels of pages that it had not seen, null where none was labelled; replaces: the template_id
-that the row takes the place of, as a person's edit does; without a body the row only takes it away."""
+"""One row a template, or one without a body, which only takes another away.
+
+sketch: of the representative; frame: paths that all of the host's pages had, left out when pages are compared with it;
+body: the template as JSON; parameters: digest of what must agree between runs; page_ids: the labelled pages; agreement:
+with the labels of pages that it had not seen, null where there were none; replaces: the template_id whose place it
+takes, as a person's edit does."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 

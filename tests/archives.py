@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from udfs.sources import Page, SourceOptions, Split, fetch, read_split
+from udfs.input.sources import Page, SourceOptions, Split, fetch, read_split
 
 HTML_HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"
 

@@ -10,12 +10,8 @@ _EN = (
     "season teacher record valley kitchen meadow lantern signal current method measure question answer "
     "journey castle island forest weather machine pattern history memory shelter orchard railway compass"
 )
-_EN_VERBS = (
-    "carries follows opens keeps changes shows crosses holds reaches repairs explains measures finds joins"
-)
-_EN_ADJECTIVES = (
-    "old quiet narrow heavy early common bright careful distant simple broken wide steady modern plain"
-)
+_EN_VERBS = "carries follows opens keeps changes shows crosses holds reaches repairs explains measures finds joins"
+_EN_ADJECTIVES = "old quiet narrow heavy early common bright careful distant simple broken wide steady modern plain"
 _DE = (
     "Fluss Stein Markt Garten Winter Fenster Brief Hafen Brücke Motor Papier Kupfer Dorf Morgen Lehrer Tal "
     "Küche Wiese Laterne Signal Strom Verfahren Frage Antwort Reise Schloss Insel Wald Wetter Muster Geschichte"
@@ -31,7 +27,9 @@ _AR = (
 )
 _HE = "נהר אבן שוק גן חורף חלון מכתב נמל גשר מנוע נייר נחושת כפר בוקר מורה עמק מטבח אחו פנס אות זרם שיטה שאלה תשובה"
 _ZH = "河流石头市场花园冬天窗户书信港口桥梁发动机纸张铜矿村庄早晨老师山谷厨房草地灯笼信号方法测量问题回答旅程城堡岛屿森林天气"
-_JA = "川の石は市場へ庭から冬を窓に手紙と港も橋が機械で紙や村まで朝より先生谷台所草原灯り合図方法質問答え旅城島森天気記憶"
+_JA = (
+    "川の石は市場へ庭から冬を窓に手紙と港も橋が機械で紙や村まで朝より先生谷台所草原灯り合図方法質問答え旅城島森天気記憶"
+)
 _KO = "강 돌 시장 정원 겨울 창문 편지 항구 다리 기관 종이 구리 마을 아침 선생 골짜기 부엌 풀밭 등불 신호 방법 질문 대답 여행 성 섬 숲 날씨"
 
 
@@ -86,9 +84,7 @@ class Prose:
         """One sentence of 6 to 20 words (or 12 to 40 characters)."""
         language, rng = self.language, self.rng
         if not language.spaced:
-            clauses = [
-                "".join(rng.choices(language.nouns, k=rng.randint(6, 14))) for _ in range(rng.randint(2, 3))
-            ]
+            clauses = ["".join(rng.choices(language.nouns, k=rng.randint(6, 14))) for _ in range(rng.randint(2, 3))]
             return ("、" if language.code == "ja" else "，").join(clauses) + language.stop
         if language.code != "en":
             words = rng.choices(language.nouns, k=rng.randint(5, 16))

@@ -49,9 +49,7 @@ def site(
     for index in range(pages):
         sheet = THEMES[theme](shared, index, random.Random(f"page/{seed}/{name}/{theme}/{index}"))
         found = _gold(sheet.html) if gold else ("", (), ())
-        yield SitePage(
-            f"https://{name}{sheet.path}", _MARKS.sub("", sheet.html), f"{theme}-{sheet.template}", *found
-        )
+        yield SitePage(f"https://{name}{sheet.path}", _MARKS.sub("", sheet.html), f"{theme}-{sheet.template}", *found)
 
 
 def crawl(
@@ -63,9 +61,7 @@ def crawl(
     for number in range(hosts):
         theme, turn = names[number % len(names)], number // len(names)
         language = LANGUAGE_ORDER[(turn + (number if theme == "news" else 0)) % len(LANGUAGE_ORDER)]
-        made.append(
-            site(theme, pages, name=f"{theme}{turn}.example.com", language=language, seed=seed, gold=gold)
-        )
+        made.append(site(theme, pages, name=f"{theme}{turn}.example.com", language=language, seed=seed, gold=gold))
     for round_ in itertools.zip_longest(*made):
         yield from (page for page in round_ if page is not None)
 
@@ -123,9 +119,7 @@ def warc_record(kind: str, url: str | None, content_type: str, block: bytes) -> 
     return "\r\n".join(head).encode() + b"\r\n\r\n" + block + b"\r\n\r\n"
 
 
-def http_response(
-    payload: bytes, content_type: str = "text/html; charset=utf-8", status: str = "200 OK"
-) -> bytes:
+def http_response(payload: bytes, content_type: str = "text/html; charset=utf-8", status: str = "200 OK") -> bytes:
     head = f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {len(payload)}\r\n\r\n"
     return head.encode() + payload
 
@@ -256,9 +250,7 @@ class Parts:
                 kind,
                 http_response(b"<p>Gone", status="404 Not Found"),
             )
-            self.part.record(
-                "metadata", "https://blog0.example.com/", "application/warc-fields", b"fetchTimeMs: 5\r\n"
-            )
+            self.part.record("metadata", "https://blog0.example.com/", "application/warc-fields", b"fetchTimeMs: 5\r\n")
 
     def _close_part(self) -> None:
         if self.part:
@@ -277,20 +269,14 @@ class Parts:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="folder to write part-* and truth.jsonl.gz into")
     parser.add_argument("--hosts", type=int, default=8, help="number of hosts (default: %(default)s)")
     parser.add_argument("--pages", type=int, default=50, help="pages of each host (default: %(default)s)")
-    parser.add_argument(
-        "--themes", default=",".join(THEMES), help="themes to alternate (default: %(default)s)"
-    )
+    parser.add_argument("--themes", default=",".join(THEMES), help="themes to alternate (default: %(default)s)")
     parser.add_argument("--format", choices=tuple(WRITERS), default="warc", help="default: %(default)s")
     parser.add_argument("--pages-per-file", type=int, default=1000, help="default: %(default)s")
-    parser.add_argument(
-        "--seed", type=int, default=0, help="another seed, other words (default: %(default)s)"
-    )
+    parser.add_argument("--seed", type=int, default=0, help="another seed, other words (default: %(default)s)")
     parser.add_argument("--no-truth", action="store_true", help="pages only, which is several times faster")
     parser.add_argument("--noise", action="store_true", help="add records that are no pages (WARC)")
     parser.add_argument("--hostile", action="store_true", help="add hostile pages (host hostile.example.com)")
@@ -299,9 +285,7 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown := set(themes) - set(THEMES):
         parser.error(f"no theme {', '.join(sorted(unknown))}; there are {', '.join(THEMES)}")
     with Parts(options.out, options.format, options.pages_per_file, truth=not options.no_truth) as parts:
-        for page in crawl(
-            options.hosts, options.pages, themes=themes, seed=options.seed, gold=not options.no_truth
-        ):
+        for page in crawl(options.hosts, options.pages, themes=themes, seed=options.seed, gold=not options.no_truth):
             parts.add(page)
         for name, payload in hostile() if options.hostile else ():
             parts.payload(f"https://hostile.example.com/{name}", payload)

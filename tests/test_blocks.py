@@ -33,9 +33,7 @@ def test_an_element_without_blocks_below_it_is_one_block() -> None:
 
 
 def test_text_directly_between_elements_is_a_block_of_its_nodes() -> None:
-    assert described(
-        "<body><div>before<p>in</p>between <a href='#'>link</a> and<p>in</p>after</div></body>"
-    ) == [
+    assert described("<body><div>before<p>in</p>between <a href='#'>link</a> and<p>in</p>after</div></body>") == [
         ("before", ["/html/body/div/text()[1]"]),
         ("in", ["/html/body/div/p[1]"]),
         ("between link and", ["/html/body/div/text()[2]", "/html/body/div/a", "/html/body/div/text()[3]"]),
@@ -82,9 +80,7 @@ def test_depth_needs_no_recursion() -> None:
     assert len(blocks_of(html)) == 900
 
 
-TAGS = st.sampled_from(
-    ["div", "p", "span", "a", "b", "ul", "li", "table", "td", "script", "br", "img", "o:p"]
-)
+TAGS = st.sampled_from(["div", "p", "span", "a", "b", "ul", "li", "table", "td", "script", "br", "img", "o:p"])
 PIECES = st.lists(
     st.one_of(TAGS.map("<{}>".format), TAGS.map("</{}>".format), st.sampled_from(["x", " ", "é<!--c-->"]))
 )

@@ -87,9 +87,7 @@ def test_a_cluster_holds_pages_of_one_template(theme: str) -> None:
 def cluster_faults() -> list[Any]:
     path = Path(__file__).parents[2] / "shared" / "faults" / "faults.jsonl"
     if not path.is_file():
-        return [
-            pytest.param(None, marks=pytest.mark.skip(reason="no ../shared/faults beside the repository"))
-        ]
+        return [pytest.param(None, marks=pytest.mark.skip(reason="no ../shared/faults beside the repository"))]
     faults = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return [pytest.param(fault, id=fault["id"]) for fault in faults if fault["area"] == "cluster"]
 
@@ -103,9 +101,7 @@ def test_public_faults(fault: dict[str, Any]) -> None:
         with contextlib.suppress(PageError):  # such a page has an error row and is in no cluster
             hosts[host(url)].append(Signature(f"{number:04d}", sketch(parse(html or "")), len(html)))
     for number, paths in enumerate(space.get("feats", [])):
-        hosts["h.example"].append(
-            Signature(f"{number:04d}", pack({zlib.crc32(path.encode()) for path in paths}), 1)
-        )
+        hosts["h.example"].append(Signature(f"{number:04d}", pack({zlib.crc32(path.encode()) for path in paths}), 1))
     found = [group for pages in hosts.values() for group in groups(pages)]
     assert sum(map(len, found)) == sum(map(len, hosts.values())) > 0
     wanted = fault["assert"]

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from templates.dom import flattened
-from udfs.content import CONTENT_LIST, VERSION, content_list, to_json
-from udfs.inline import plain
+from udfs.conversion.content import CONTENT_LIST, VERSION, content_list, to_json
+from udfs.conversion.inline import plain
 
 PAGE = """<body><h1>Title</h1><p>One <b>bold</b> and <a href="/x" title="t">link</a>, <code>f(x)</code>.</p>
 <blockquote><p>Quoted</p><ul><li>In it</li></ul></blockquote>

@@ -15,7 +15,7 @@ from templates.labels import Labels
 from udfs.classifiers import prompts
 from udfs.classifiers.decoder import Decoder
 from udfs.classifiers.grammar import Grammar, State, plain_tokens
-from udfs.simplify import main_html, simplify
+from udfs.simplification.simplify import main_html, simplify
 
 MODELS = ("qwen3-tiny", "hunyuan-tiny", "qwen3-tiny-legacyconfig", "hunyuan-tiny-legacyconfig")
 

@@ -8,7 +8,7 @@ from archives import fault_input, faults
 from hypothesis import given
 from hypothesis import strategies as st
 
-from udfs.decoding import clean, decode
+from udfs.input.decoding import clean, decode
 
 RUSSIAN = "Расписание паромов на зиму. Билеты продаются на борту, дети до семи лет едут бесплатно. " * 3
 CHINESE = "市政府今日公布新的公园计划，记者朱镕从北京报道。读者可以在图书馆查阅全部文件。" * 3

@@ -52,9 +52,7 @@ def test_paths_are_those_of_lxml(html: str) -> None:
     except PageError:
         return
     theirs = lxml.html.document_fromstring(html.encode(), parser=lxml.html.HTMLParser(encoding="utf-8"))
-    paths = [
-        theirs.getroottree().getpath(element) for element in theirs.iter() if isinstance(element.tag, str)
-    ]
+    paths = [theirs.getroottree().getpath(element) for element in theirs.iter() if isinstance(element.tag, str)]
     assert [root.getroottree().getpath(element) for element in root.iter()] == paths
 
 
@@ -62,7 +60,9 @@ def test_what_is_nested_too_deep_for_libxml2_keeps_its_text() -> None:
     assert visible_text(parse("<div>" * 5000 + "<p>inner</p>" + "</div>" * 5000 + "tail")) == "inner\ntail"
 
 
-@pytest.mark.parametrize("end", ["</body>", "</html>", "</body></html>", "</BODY>\n</HTML>", "</body><script>x()</script>"])
+@pytest.mark.parametrize(
+    "end", ["</body>", "</html>", "</body></html>", "</BODY>\n</HTML>", "</body><script>x()</script>"]
+)
 def test_what_follows_the_end_of_the_page_is_kept(end: str) -> None:
     root = parse(f"<html><body><p>one</p>{end}<p>two</p></body></html>")
     assert visible_text(root.find("body")) == "one\ntwo"

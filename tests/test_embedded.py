@@ -12,7 +12,7 @@ from templates.labels import Labels, resolve
 from udfs.blocks import SILENT_TAGS
 from udfs.classifiers import from_spec
 from udfs.classifiers.embedded import Embedded, label_page
-from udfs.pages import Page
+from udfs.input.pages import Page
 
 SENTENCE = {
     "en": "The river rose overnight, and by noon the lower town stood in water. ",
@@ -20,9 +20,7 @@ SENTENCE = {
     "ar": "ارتفع النهر ليلا، وبحلول الظهر غمرت المياه البلدة السفلى بالكامل. ",
     "el": "Το ποτάμι φούσκωσε τη νύχτα, και ως το μεσημέρι η κάτω πόλη πλημμύρισε. ",
 }
-MENU = "".join(
-    f"<li><a href='/{name}'>{name}</a></li>" for name in ("Home", "News", "Sport", "Shop", "About")
-)
+MENU = "".join(f"<li><a href='/{name}'>{name}</a></li>" for name in ("Home", "News", "Sport", "Shop", "About"))
 FRAME = """<html><head><title>t</title></head><body>
 <div class="site-header"><a href="/"><img src="logo.png">Brand</a><ul class="menu">{menu}</ul></div>
 <div class="wrap"><div class="col-a">{main}</div>
@@ -81,18 +79,14 @@ def test_tables_and_lists_in_the_text_are_kept() -> None:
 
 
 def test_a_listing_is_not_empty() -> None:
-    cards = "".join(
-        f"<div class='c'><h2><a href='/{n}'>Story number {n} of the day</a></h2></div>" for n in range(12)
-    )
+    cards = "".join(f"<div class='c'><h2><a href='/{n}'>Story number {n} of the day</a></h2></div>" for n in range(12))
     found = main_text(frame(cards))
     assert "Story number 7" in found
     assert "Copyright" not in found
 
 
 def test_forum_posts_are_found() -> None:
-    posts = "".join(
-        f"<div class='post'><div class='by'>user{n}</div><p>{SENTENCE['en']}</p></div>" for n in range(6)
-    )
+    posts = "".join(f"<div class='post'><div class='by'>user{n}</div><p>{SENTENCE['en']}</p></div>" for n in range(6))
     assert main_text(frame(posts)).count("river rose") == 6
 
 
@@ -106,10 +100,7 @@ def test_probabilities_are_graded_and_the_paths_few() -> None:
 
 def test_text_between_elements_gets_its_own_path() -> None:
     text = SENTENCE["en"] * 6
-    assert (
-        main_text(f"<body><div class='nav'>{MENU}</div>{text}<div id='footer'>Imprint</div></body>")
-        == text.strip()
-    )
+    assert main_text(f"<body><div class='nav'>{MENU}</div>{text}<div id='footer'>Imprint</div></body>") == text.strip()
 
 
 def test_pages_without_content() -> None:

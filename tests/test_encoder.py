@@ -13,8 +13,8 @@ from templates.labels import Labels
 from udfs.classifiers import from_spec
 from udfs.classifiers.checkpoint import CheckpointError
 from udfs.classifiers.encoder import Chunk, Encoder, batched, pack, split_blocks
-from udfs.pages import Page
-from udfs.simplify import main_html, simplify
+from udfs.input.pages import Page
+from udfs.simplification.simplify import main_html, simplify
 
 MODELS = ("eurobert-tiny", "eurobert-tiny-legacyconfig")
 

@@ -12,9 +12,9 @@ from templates.dom import PageError
 from templates.labels import Labels
 from templates.template import Template
 from udfs.classifiers import from_spec
+from udfs.conversion.spans import Modes
 from udfs.extraction import MIN_CONFIDENCE, Conversion, Decision, extract_page, induce_cluster, sign_page
-from udfs.pages import Page
-from udfs.spans import Modes
+from udfs.input.pages import Page
 
 ARTICLES = [page for page in site("blog", 60, name="blog.example") if page.template == "blog-article"]
 
@@ -46,9 +46,7 @@ def label_row(sheet: SitePage, labelled: bool) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def template() -> str:
-    row = induce_cluster(
-        [label_row(ARTICLES[0], True)] + [label_row(sheet, False) for sheet in ARTICLES[1:6]]
-    )
+    row = induce_cluster([label_row(ARTICLES[0], True)] + [label_row(sheet, False) for sheet in ARTICLES[1:6]])
     assert row is not None
     assert row["page_ids"] == [ARTICLES[0].url]
     return str(row["body"])

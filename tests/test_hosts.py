@@ -93,8 +93,6 @@ def test_faults(shared: Path) -> None:
             assert len(set(keys)) == expected["distinct_keys"], name
         for group in expected.get("groups", []):
             assert len({domains[i] for i in group}) == 1, name
-            assert not {domains[i] for i in group} & {d for i, d in enumerate(domains) if i not in group}, (
-                name
-            )
+            assert not {domains[i] for i in group} & {d for i, d in enumerate(domains) if i not in group}, name
         assert expected.get("key", keys[0]) == keys[0], name
         assert not set(keys + domains) & set(expected.get("not_keys", [])), name

@@ -25,16 +25,13 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
 
 def pins(version: str) -> dict[str, str]:
     text = (CONF / f"constraints-{version}.txt").read_text(encoding="utf-8")
     return {
-        name.lower().replace("_", "-"): value
-        for name, value in re.findall(r"^([\w.-]+)==(\S+)$", text, re.MULTILINE)
+        name.lower().replace("_", "-"): value for name, value in re.findall(r"^([\w.-]+)==(\S+)$", text, re.MULTILINE)
     }
 
 
@@ -52,9 +49,7 @@ def modules(*packages: str) -> list[str]:
 
 @pytest.mark.skipif(find_spec("importlinter") is None, reason="import-linter is a development tool")
 def test_layers_never_point_back() -> None:
-    done = run(
-        sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()", "--no-cache"
-    )
+    done = run(sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()", "--no-cache")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -143,9 +138,7 @@ def test_tools_of_tests_are_installed_by_setup() -> None:
 
 
 def test_torch_is_an_extra_only() -> None:
-    assert not [
-        line for line in PROJECT["dependencies"] if line.startswith(("torch", "transformers", "pyspark"))
-    ]
+    assert not [line for line in PROJECT["dependencies"] if line.startswith(("torch", "transformers", "pyspark"))]
 
 
 def test_build_commands_are_listed() -> None:

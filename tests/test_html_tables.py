@@ -1,4 +1,4 @@
-"""udfs.tables: tables of pages (test_tables.py is of Spark's)."""
+"""udfs.conversion.tables: tables of pages (test_tables.py is of Spark's)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.convert import convert
-from udfs.content import content_list
+from udfs.conversion.content import content_list
 
 
 def table(html: str) -> tuple[str, dict[str, Any]]:

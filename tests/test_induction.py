@@ -20,29 +20,18 @@ from templates.labels import Labels
 from templates.template import Template
 from udfs.extraction import MIN_CONFIDENCE
 
-FRAME = (
-    "<header><a href=/>Home</a><a href=/n>News</a></header>{}<footer><p>Imprint of the harbour</p></footer>"
-)
+FRAME = "<header><a href=/>Home</a><a href=/n>News</a></header>{}<footer><p>Imprint of the harbour</p></footer>"
 
 
 def labels(html: str, main: Sequence[str], other: Sequence[str] = ()) -> Labels:
     """Labels by XPaths that need not be positional."""
     tree = parse(html).getroottree()
-    paths = [
-        (tree.getpath(e), p)
-        for xpaths, p in ((main, 1.0), (other, 0.0))
-        for x in xpaths
-        for e in tree.xpath(x)
-    ]
+    paths = [(tree.getpath(e), p) for xpaths, p in ((main, 1.0), (other, 0.0)) for x in xpaths for e in tree.xpath(x)]
     return Labels(tuple(path for path, _ in paths), tuple(p for _, p in paths))
 
 
-def learn(
-    html: str, main: Sequence[str], other: Sequence[str] = (), witnesses: Sequence[str] = ()
-) -> Template:
-    return induce(
-        "h.example", [LabelledPage(parse(html), labels(html, main, other))], [parse(w) for w in witnesses]
-    )
+def learn(html: str, main: Sequence[str], other: Sequence[str] = (), witnesses: Sequence[str] = ()) -> Template:
+    return induce("h.example", [LabelledPage(parse(html), labels(html, main, other))], [parse(w) for w in witnesses])
 
 
 def apply(template: Template, html: str) -> tuple[str, Evidence]:
@@ -62,9 +51,7 @@ def article(number: int, body: str = "") -> str:
     )
 
 
-ARTICLE = learn(
-    article(0), ["//div[contains(@class,'entry')]"], ["//div[@class='share']"], [article(1), article(2)]
-)
+ARTICLE = learn(article(0), ["//div[contains(@class,'entry')]"], ["//div[@class='share']"], [article(1), article(2)])
 
 
 def test_a_sibling_comes_out_as_if_labelled_itself() -> None:
@@ -91,18 +78,14 @@ def test_a_main_region_under_another_name_is_found() -> None:
 
 
 def test_what_no_rule_explains_lowers_the_confidence() -> None:
-    listing = FRAME.format(
-        "<table>" + "".join(f"<tr><td>Boat number {n} for sale" for n in range(40)) + "</table>"
-    )
+    listing = FRAME.format("<table>" + "".join(f"<tr><td>Boat number {n} for sale" for n in range(40)) + "</table>")
     text, evidence = apply(ARTICLE, listing)
     assert "Boat" not in text
     assert confidence(evidence, ARTICLE) < 0.1
 
 
 def test_a_dropped_region_with_new_text_lowers_the_confidence() -> None:
-    moved = article(7).replace(
-        "<footer>", "<footer>" + "<p>The whole story is down here, in the footer.</p>" * 20
-    )
+    moved = article(7).replace("<footer>", "<footer>" + "<p>The whole story is down here, in the footer.</p>" * 20)
     assert confidence(apply(ARTICLE, moved)[1], ARTICLE) < confidence(apply(ARTICLE, article(7))[1], ARTICLE)
 
 
@@ -178,9 +161,7 @@ FRAGMENTS = st.recursive(
 
 @given(FRAGMENTS, st.data())
 @settings(deadline=None)
-def test_the_labelled_page_itself_comes_out_by_its_labels_or_as_a_part(
-    html: str, data: st.DataObject
-) -> None:
+def test_the_labelled_page_itself_comes_out_by_its_labels_or_as_a_part(html: str, data: st.DataObject) -> None:
     page = f"<html><body>{html}<p>end</p></body></html>"
     tree = parse(page).getroottree()
     paths = [tree.getpath(element) for element in tree.iter() if element.tag != "html"]
@@ -200,9 +181,7 @@ def test_the_labelled_page_itself_comes_out_by_its_labels_or_as_a_part(
 def propagation_faults() -> list[Any]:
     path = Path(__file__).parents[2] / "shared" / "faults" / "faults.jsonl"
     if not path.is_file():
-        return [
-            pytest.param(None, marks=pytest.mark.skip(reason="no ../shared/faults beside the repository"))
-        ]
+        return [pytest.param(None, marks=pytest.mark.skip(reason="no ../shared/faults beside the repository"))]
     faults = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return [pytest.param(fault, id=fault["id"]) for fault in faults if fault["area"] == "propagation"]
 
@@ -214,9 +193,7 @@ def test_public_faults(fault: dict[str, Any]) -> None:
     first, *siblings = space["pages"]
     tree = parse(first).getroottree()
     texts = [(e, e.text) for e in tree.iter() if e.text and e.text.strip()]
-    paths = [
-        (tree.getpath(e), float(not any(word in text for word in space["drop_in_rep"]))) for e, text in texts
-    ]
+    paths = [(tree.getpath(e), float(not any(word in text for word in space["drop_in_rep"]))) for e, text in texts]
     found = Labels(tuple(path for path, _ in paths), tuple(p for _, p in paths))
     template = induce("h.example", [LabelledPage(parse(first), found)], [parse(page) for page in siblings])
     results = [apply(template, page) for page in siblings]

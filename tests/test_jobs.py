@@ -24,7 +24,7 @@ from spark_jobs import template as template_job
 from spark_jobs.errors import InputError, JobError, OutputError, RequestError
 from spark_jobs.options import ClusterOptions, ExtractOptions, LabelOptions, TemplateOptions
 from udfs.guard import Failure, Guard, Limits
-from udfs.sources import Split
+from udfs.input.sources import Split
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,9 +65,7 @@ def pages() -> list[SitePage]:
 
 
 @pytest.fixture(scope="module")
-def done(
-    spark: SparkSession, pages: list[SitePage], tmp_path_factory: pytest.TempPathFactory
-) -> ExtractOptions:
+def done(spark: SparkSession, pages: list[SitePage], tmp_path_factory: pytest.TempPathFactory) -> ExtractOptions:
     """A finished run with perfect labels, on three files."""
     folder = tmp_path_factory.mktemp("run")
     options = ExtractOptions(
@@ -193,9 +191,7 @@ def test_a_store_saves_labels_and_can_be_read(spark: SparkSession, tmp_path: Pat
     reports = []
     for name in ("first", "second"):
         out = str(tmp_path / name)
-        reports.append(
-            extract.run(spark, ExtractOptions(input=(crawled,), output=out, store=store, classifier=truth))
-        )
+        reports.append(extract.run(spark, ExtractOptions(input=(crawled,), output=out, store=store, classifier=truth)))
     first, second = reports
     assert second["labelled_pages"] < first["labelled_pages"]
     assert second["extracted_by"]["template"] > first["extracted_by"]["template"]
@@ -253,9 +249,7 @@ def test_hostile_pages_and_copies_each_become_a_row(spark: SparkSession, tmp_pat
 def test_no_page_at_all_is_a_run_too(spark: SparkSession, tmp_path: Path) -> None:
     with Parts(tmp_path / "crawl", "jsonl", truth=False) as out:
         out.payload("https://a.example.com/", b" ")
-    report = extract.run(
-        spark, ExtractOptions(input=(str(tmp_path / "crawl"),), output=str(tmp_path / "out"))
-    )
+    report = extract.run(spark, ExtractOptions(input=(str(tmp_path / "crawl"),), output=str(tmp_path / "out")))
     assert (report["pages"], report["errors"]) == (1, {"empty": 1})
 
 
@@ -381,8 +375,7 @@ def test_roles_are_chosen_by_page_id(spark: SparkSession) -> None:
     options = ClusterOptions(output="o", audit_pages=2, audit_cluster_pages=100, witness_pages=3)
     found = cluster.choose_roles(assigned, clusters, options).collect()
     roles = {
-        role: sorted(row["page_id"] for row in found if row["role"] == role)
-        for role in {r["role"] for r in found}
+        role: sorted(row["page_id"] for row in found if row["role"] == role) for role in {r["role"] for r in found}
     }
     assert roles["representative"] == ["003", "003"]
     assert roles["audit"] == ["000", "001"]
@@ -430,9 +423,7 @@ def test_the_budget_is_a_share_or_a_count(tmp_path: Path) -> None:
     assert label.left(plan, 2, 3) == 0
 
 
-def test_a_large_host_is_clustered_on_a_sample(
-    spark: SparkSession, done: ExtractOptions, tmp_path: Path
-) -> None:
+def test_a_large_host_is_clustered_on_a_sample(spark: SparkSession, done: ExtractOptions, tmp_path: Path) -> None:
     """All pages find their cluster although most of them were not in the sample."""
     options = ExtractOptions(**vars(done) | {"output": str(tmp_path / "out"), "max_host_signatures": 4})
     report = extract.run(spark, options)

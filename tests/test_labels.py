@@ -15,11 +15,9 @@ from hypothesis import strategies as st
 from templates.dom import PageError, parse
 from templates.labels import Addresses, Labels, resolve, text_nodes
 from udfs.classifiers import from_spec
-from udfs.pages import Page
+from udfs.input.pages import Page
 
-HTML = (
-    "<html><body><h1>T</h1><div>one<p>two</p>three</div><div><p>four</p><nav>five</nav></div></body></html>"
-)
+HTML = "<html><body><h1>T</h1><div>one<p>two</p>three</div><div><p>four</p><nav>five</nav></div></body></html>"
 
 
 def page(url: str, html: str = HTML, error: str | None = None) -> Page:
@@ -61,9 +59,7 @@ def test_resolve_finds_elements_and_texts() -> None:
 
 def test_resolve_takes_a_step_without_position_as_xpath_does() -> None:
     root = parse(HTML)
-    resolved = resolve(
-        root, Labels(("/html/body/div/p", "/html/body/h1[1]", "/html/body/div/text()"), (1.0, 0.5, 0.2))
-    )
+    resolved = resolve(root, Labels(("/html/body/div/p", "/html/body/h1[1]", "/html/body/div/text()"), (1.0, 0.5, 0.2)))
     assert [element.text for element in resolved.elements] == ["two", "four", "T"]
     assert len(resolved.texts) + len(resolved.tails) == 2
 
@@ -79,11 +75,7 @@ def test_resolve_drops_what_is_not_there() -> None:
     assert resolve(parse(HTML), Labels(paths, (1.0,) * len(paths))).dropped == list(paths)
 
 
-@given(
-    st.lists(
-        st.sampled_from(["<div>", "</div>", "<p>", "x", "<b>y</b>", "<!-- c -->", "<br>", "<td>", "<o:p>"])
-    )
-)
+@given(st.lists(st.sampled_from(["<div>", "</div>", "<p>", "x", "<b>y</b>", "<!-- c -->", "<br>", "<td>", "<o:p>"])))
 def test_addresses_equal_getpath_and_lead_back(pieces: list[str]) -> None:
     html = "<html><body>" + "".join(pieces)
     root = parse(html)
@@ -109,9 +101,7 @@ def test_a_table_of_labels_is_looked_up_by_url(tmp_path: Path) -> None:
         {"url": "c", "gold_paths": None},
     ]  # fmt: skip
     classifier = from_spec("labels:" + write_lines(tmp_path / "labels.jsonl.gz", rows))
-    results = classifier.label(
-        [page("b"), page("a"), page("c"), page("d"), page("a", ""), page("a", "", "too_large")]
-    )
+    results = classifier.label([page("b"), page("a"), page("c"), page("d"), page("a", ""), page("a", "", "too_large")])
     assert results[:2] == [Labels((), ()), Labels(("/html/body/div[2]", "/html/body/div[2]/nav"), (1.0, 0.0))]
     assert [error.reason for error in results[2:] if isinstance(error, PageError)] == [
         "no_label", "no_label", "empty", "too_large",
@@ -124,10 +114,7 @@ def test_folders_globs_and_parquet(tmp_path: Path) -> None:
     write_lines(tmp_path / "two.jsonl", [{"url": "j", "gold_paths": ["/html/body/div[1]"]}, "\n"])
     for spec, known in ((tmp_path, "pj"), (tmp_path / "*.parquet", "p"), (tmp_path / "two.jsonl", "j")):
         results = from_spec(f"labels:{spec}").label([page("p"), page("j")])
-        assert (
-            "".join(url for url, result in zip("pj", results, strict=True) if isinstance(result, Labels))
-            == known
-        )
+        assert "".join(url for url, result in zip("pj", results, strict=True) if isinstance(result, Labels)) == known
 
 
 @pytest.mark.parametrize(
@@ -159,7 +146,7 @@ def test_a_parquet_table_without_the_columns(tmp_path: Path) -> None:
 
 def test_specs_that_name_nothing(tmp_path: Path) -> None:
     for spec in ("", "labels:", "embedded:x", "decoder"):
-        with pytest.raises(ValueError, match="'embedded', or 'labels:PATH'"):
+        with pytest.raises(ValueError, match="use 'embedded', 'labels:PATH'"):
             from_spec(spec)
     with pytest.raises(ValueError, match="labels:"):
         from_spec(f"labels:{tmp_path}/missing.jsonl")
@@ -170,8 +157,6 @@ def test_all_labels_of_the_corpora_lead_somewhere(corpora: Path) -> None:
     classifier = from_spec(f"labels:{site}")
     with gzip.open(site, "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file][:20]
-    for row, result in zip(
-        rows, classifier.label([page(row["url"], row["html"]) for row in rows]), strict=True
-    ):
+    for row, result in zip(rows, classifier.label([page(row["url"], row["html"]) for row in rows]), strict=True):
         assert isinstance(result, Labels)
         assert set(result.paths) == {*row["gold_paths"], *row["gold_excluded_paths"]}

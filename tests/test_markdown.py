@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from spark_jobs.convert import convert
 from templates.dom import PageError, parse
-from udfs.content import content_list
-from udfs.markdown import markdown
-from udfs.spans import Modes
+from udfs.conversion.content import content_list
+from udfs.conversion.markdown import markdown
+from udfs.conversion.spans import Modes
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from templates import dom
-from udfs import asciimath, math, mathml
-from udfs.math import Formula
+from udfs.conversion import asciimath, math, mathml
+from udfs.conversion.math import Formula
 
 
 def formulas(html: str) -> list[Formula]:
@@ -232,7 +232,27 @@ def test_asciimath(source: str, expected: str) -> None:
     assert asciimath.latex(source) == expected
 
 
-TAGS = "math mi mo mn mrow mfrac msup msubsup munderover mover msqrt mroot mtable mtr mtd mfenced mmultiscripts none span".split()
+TAGS = [
+    "math",
+    "mi",
+    "mo",
+    "mn",
+    "mrow",
+    "mfrac",
+    "msup",
+    "msubsup",
+    "munderover",
+    "mover",
+    "msqrt",
+    "mroot",
+    "mtable",
+    "mtr",
+    "mtd",
+    "mfenced",
+    "mmultiscripts",
+    "none",
+    "span",
+]
 TREES = st.recursive(
     st.sampled_from(["x", "2", "\u2211", "\u2192", "(", "|", "{", "\u00af", "\u2032", " ", "&lt;", "\\", "%\n"]),
     lambda inner: st.builds(

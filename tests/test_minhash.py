@@ -18,9 +18,7 @@ def test_attributes_repetition_and_text_do_not_count() -> None:
 
 
 def test_scripts_do_not_count() -> None:
-    assert sketch(parse("<p>a<script>1</script><style></style>")) == sketch(
-        parse("<head><title>t</title></head><p>a")
-    )
+    assert sketch(parse("<p>a<script>1</script><style></style>")) == sketch(parse("<head><title>t</title></head><p>a"))
 
 
 @given(PATHS, PATHS)

@@ -69,15 +69,11 @@ def test_hosts_have_several_templates_and_urls_are_unique() -> None:
     pages = list(sites.crawl(len(THEMES), 30))
     assert len({page.url for page in pages}) == len(pages)
     templates = Counter(page.template for page in pages)
-    assert {"blog-home", "blog-listing", "blog-article", "blog-login", "docs-api", "news-article"} <= set(
-        templates
-    )
+    assert {"blog-home", "blog-listing", "blog-article", "blog-login", "docs-api", "news-article"} <= set(templates)
 
 
 def test_generated_classes_differ_between_pages() -> None:
-    story = [
-        page for page in sites.site("hashed", 12, name="a.example.com") if page.template == "hashed-story"
-    ]
+    story = [page for page in sites.site("hashed", 12, name="a.example.com") if page.template == "hashed-story"]
     assert len({page.html.split('id="__next"')[1][:60] for page in story}) == 3
     posts = [page for page in sites.site("blog", 7, name="a.example.com") if page.template == "blog-article"]
     assert len({page.html.split("<body")[1][:60] for page in posts}) == len(posts)
@@ -96,9 +92,7 @@ def test_warc_has_one_gzip_member_a_record(tmp_path: Path) -> None:
     assert data.count(b"\x1f\x8b\x08\x00\x00\x00\x00\x00") == 5
     text = gzip.decompress(data)
     assert text.count(b"WARC/1.0\r\n") == 5 and text.count(b"WARC-Type: response") == 4
-    truth = [
-        json.loads(line) for line in gzip.decompress((tmp_path / "truth.jsonl.gz").read_bytes()).splitlines()
-    ]
+    truth = [json.loads(line) for line in gzip.decompress((tmp_path / "truth.jsonl.gz").read_bytes()).splitlines()]
     assert [row["url"] for row in truth] == [page.url for page in sites.crawl(2, 3)]
     assert set(truth[0]) == {"url", "template", "gold_text", "gold_paths", "gold_excluded_paths"}
 
@@ -122,9 +116,7 @@ def test_parquet_and_jsonl_hold_the_same_pages(tmp_path: Path) -> None:
     packed = (tmp_path / "jsonl" / "part-00000.jsonl.gz").read_bytes()
     lines = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
     assert len(rows) == 260
-    assert [(row["url"], row["html"].decode()) for row in rows] == [
-        (row["url"], row["html"]) for row in lines
-    ]
+    assert [(row["url"], row["html"].decode()) for row in rows] == [(row["url"], row["html"]) for row in lines]
 
 
 def test_an_unknown_theme_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,14 +14,12 @@ import pytest
 from archives import HTML_HEAD, fault_input, faults, html, packed, read, record
 
 from templates import storage
-from udfs.sources import Page, SourceError, SourceOptions, Split, fetch, file_format, list_splits, read_split
+from udfs.input.sources import Page, SourceError, SourceOptions, Split, fetch, file_format, list_splits, read_split
 
 OPTIONS = SourceOptions()
 
 
-def write_parquet(
-    path: Path, url: Any, pages: Any, names: tuple[str, str] = ("url", "html"), rows: int = 2
-) -> None:
+def write_parquet(path: Path, url: Any, pages: Any, names: tuple[str, str] = ("url", "html"), rows: int = 2) -> None:
     table = pa.table({names[0]: url, "other": pa.nulls(len(pages)), names[1]: pages})
     pq.write_table(table, path, row_group_size=rows)
 
@@ -137,9 +135,7 @@ def test_jsonl_damages(tmp_path: Path) -> None:
     damaged[len(data) // 2] ^= 0xFF
     assert read(tmp_path, bytes(damaged), "x.jsonl.gz")[1].keys() & {"damaged_member", "damaged_line"}
     long = json.dumps({"url": "http://a.example/5", "html": "x" * 200_000})
-    pages, skipped = read(
-        tmp_path, f"{long}\n{LINES[0]}\n".encode(), "x.jsonl", SourceOptions(max_page_bytes=1000)
-    )
+    pages, skipped = read(tmp_path, f"{long}\n{LINES[0]}\n".encode(), "x.jsonl", SourceOptions(max_page_bytes=1000))
     assert [page.url for page in pages] == ["http://a.example/0"] and skipped == {"line_too_large": 1}
     large = json.dumps({"url": "http://a.example/5", "html": "x" * 2000})
     [page], _ = read(tmp_path, large.encode(), "x.jsonl", SourceOptions(max_page_bytes=1000))
@@ -275,9 +271,7 @@ def test_downloads_are_tried_again(remote: Any, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("time.sleep", lambda _: None)
     assert len(list(read_split(Split("memory://crawl/a.warc.gz"), OPTIONS, Counter()))) == 3
     tries.clear()
-    monkeypatch.setattr(
-        storage, "fetched", lambda path: failing(path) if len(tries) < 1 else failing(tries.pop())
-    )
+    monkeypatch.setattr(storage, "fetched", lambda path: failing(path) if len(tries) < 1 else failing(tries.pop()))
     with pytest.raises(OSError, match="reset"):
         list(read_split(Split("memory://crawl/a.warc.gz"), OPTIONS, Counter()))
 

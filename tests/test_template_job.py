@@ -44,7 +44,13 @@ def edited(tmp_path: Path, **changes: Any) -> str:
 def test_show_is_readable(store: Store) -> None:
     store.record_uses({FIRST.template_id: 12}, "later")
     text = "\n".join(ask(store, f"show h.example --template {FIRST.template_id}"))
-    for wanted in ("1 labelled page(s) by embedded: p1", "0.970", "12 pages in 1 later runs", "main    1      p", "/html/body/p"):
+    for wanted in (
+        "1 labelled page(s) by embedded: p1",
+        "0.970",
+        "12 pages in 1 later runs",
+        "main    1      p",
+        "/html/body/p",
+    ):
         assert wanted in text
     assert ask(store, "show h.example --json") == [row["body"] for row in store.read()]
 

@@ -15,8 +15,8 @@ from archives import HTML_HEAD, fault_input, faults, html, packed, read, record
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from udfs import warc
-from udfs.sources import Page, SourceOptions
+from udfs.input import warc
+from udfs.input.sources import Page, SourceOptions
 
 THREE = [record(html(f"Record {i}."), i) for i in range(3)]
 
@@ -110,15 +110,10 @@ def test_codings(tmp_path: Path) -> None:
         ),
         HTML_HEAD: gzip.compress(gzip.compress(page)),
         HTML_HEAD + "X: y\r\n": pa.Codec("zstd").compress(page, asbytes=True),
-        **{
-            with_coding(coding) + "X: plain\r\n": page
-            for coding in ("gzip", "deflate", "br", "zstd", "unheard")
-        },
+        **{with_coding(coding) + "X: plain\r\n": page for coding in ("gzip", "deflate", "br", "zstd", "unheard")},
         with_coding("chunked", "Transfer-Encoding") + "X: whole\r\n": page,
     }
-    pages, skipped = read(
-        tmp_path, packed(*(record(body, http=http) for http, body in bodies.items())), "x.warc.gz"
-    )
+    pages, skipped = read(tmp_path, packed(*(record(body, http=http) for http, body in bodies.items())), "x.warc.gz")
     assert [(http, page.html, page.truncated) for http, page in zip(bodies, pages, strict=True)] == [
         (http, page.decode(), None) for http in bodies
     ]
@@ -251,9 +246,7 @@ def test_files_in_one_member_or_in_blocks(tmp_path: Path) -> None:
 
 
 def test_garbage(tmp_path: Path) -> None:
-    pages, skipped = read(
-        tmp_path, THREE[0] + b"garbage\r\nmore\r\n" + THREE[1] + b"\xff" * 200_000 + b"\n" + THREE[2]
-    )
+    pages, skipped = read(tmp_path, THREE[0] + b"garbage\r\nmore\r\n" + THREE[1] + b"\xff" * 200_000 + b"\n" + THREE[2])
     assert len(pages) == 3 and set(skipped) <= {"damaged_bytes", "wrong_length"}
     assert read(tmp_path, b"no archive at all")[1] == {"damaged_bytes": 1, "not_warc": 1}
     assert read(tmp_path, gzip.compress(b"no archive at all"), "x.warc.gz")[1]["not_warc"] == 1
@@ -308,9 +301,7 @@ def test_arc(tmp_path: Path) -> None:
     wrong = arc(block, block, block).replace(b"text/html %d\n" % len(block), b"text/html 70\n", 1)
     assert texts(read(tmp_path, wrong, "x.arc")[0]) == ["Of an ARC."] * 3
     lines = arc(block, block).split(b"filedesc")[1]
-    members = packed(
-        b"filedesc" + lines[: lines.index(b"http:")], *(b"http:" + x for x in lines.split(b"http:")[1:])
-    )
+    members = packed(b"filedesc" + lines[: lines.index(b"http:")], *(b"http:" + x for x in lines.split(b"http:")[1:]))
     assert texts(read(tmp_path, members, "x.arc.gz")[0]) == ["Of an ARC."] * 2
 
 
@@ -321,13 +312,9 @@ def test_a_bomb_costs_little(tmp_path: Path) -> None:
     bomb = packer.compress(head) + b"".join(packer.compress(zeros) for _ in range(256)) + packer.flush()
     body = zlib.compressobj(wbits=31)
     inner = body.compress(b"<p>") + b"".join(body.compress(zeros) for _ in range(256)) + body.flush()
-    data = bomb + packed(
-        record(inner, http=with_coding("gzip")), record(brotli(zeros * 64), http=with_coding("br"))
-    )
+    data = bomb + packed(record(inner, http=with_coding("gzip")), record(brotli(zeros * 64), http=with_coding("br")))
     tracemalloc.start()
-    pages, skipped = read(
-        tmp_path, data + packed(THREE[0]), "x.warc.gz", SourceOptions(max_page_bytes=1 << 20)
-    )
+    pages, skipped = read(tmp_path, data + packed(THREE[0]), "x.warc.gz", SourceOptions(max_page_bytes=1 << 20))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert [page.error for page in pages] == ["too_large"] * 3 + [None]
@@ -338,8 +325,7 @@ def test_a_bomb_costs_little(tmp_path: Path) -> None:
 @given(data=st.data())
 def test_any_damage_is_survived(tmp_path: Path, data: st.DataObject) -> None:
     records = [
-        record(html(f"Record {i}."), i, length=data.draw(st.sampled_from([None, None, 50, 500])))
-        for i in range(4)
+        record(html(f"Record {i}."), i, length=data.draw(st.sampled_from([None, None, 50, 500]))) for i in range(4)
     ]
     form = data.draw(st.sampled_from(["plain", "members", "whole"]))
     whole = b"".join(records)
@@ -355,9 +341,7 @@ def test_any_damage_is_survived(tmp_path: Path, data: st.DataObject) -> None:
 def test_records_give_out_their_parts() -> None:
     skipped: Counter[str] = Counter()
     [first, *_] = warc.records(io.BytesIO(b"".join(THREE)), limit=60, skipped=skipped)
-    assert (
-        first.kind == "response" and first.oversize and first.block == THREE[0].split(b"\r\n\r\n", 1)[1][:60]
-    )
+    assert first.kind == "response" and first.oversize and first.block == THREE[0].split(b"\r\n\r\n", 1)[1][:60]
     assert first.headers["warc-target-uri"] == "http://a.example/0"
 
 

@@ -79,9 +79,7 @@ def blog(site: Host, index: int, rng: random.Random) -> Sheet:
     classes = {"home": "home blog", "listing": f"archive category category-{index}"}.get(
         kind, f"single single-post postid-{1000 + index} single-format-standard"
     )
-    path = {"home": "/", "listing": f"/category/{index}/"}.get(
-        kind, f"/{rng.randint(2010, 2025)}/post-{index}/"
-    )
+    path = {"home": "/", "listing": f"/category/{index}/"}.get(kind, f"/{rng.randint(2010, 2025)}/post-{index}/")
     html = f"""<!DOCTYPE html>
 <html lang="{site.language}"><head><meta charset="utf-8"><title>{site.name} {index}</title>
 <style>.site{{margin:0}}</style></head>
@@ -145,9 +143,7 @@ def docs(site: Host, index: int, rng: random.Random) -> Sheet:
     kind = _kind(index, "index", "api", "guide", every=4)
     sections = "".join(_docs_section(prose, kind, depth=1) for _ in range(rng.randint(1, 4)))
     if kind == "index":
-        sections = (
-            f'<div class="toctree-wrapper"><ul>{_links(_phrases(prose, rng.randint(8, 25)))}</ul></div>'
-        )
+        sections = f'<div class="toctree-wrapper"><ul>{_links(_phrases(prose, rng.randint(8, 25)))}</ul></div>'
     toc = f'<div class="contents topic"{OUT}><p>Contents</p><ul>{_links(_phrases(prose, 4))}</ul></div>'
     html = f"""<!DOCTYPE html>
 <html lang="{site.language}" class="no-js"><head><meta charset="utf-8"><title>{index}</title></head>
@@ -179,8 +175,7 @@ def _docs_section(prose: Prose, kind: str, depth: int) -> str:
     extra = _code(prose) if rng.random() < 0.6 else ""
     if rng.random() < 0.3:
         cells = "".join(
-            f"<tr><td>{prose.phrase(1, 2)}</td><td>{prose.sentence()}</td></tr>"
-            for _ in range(rng.randint(2, 9))
+            f"<tr><td>{prose.phrase(1, 2)}</td><td>{prose.sentence()}</td></tr>" for _ in range(rng.randint(2, 9))
         )
         extra += f'<table class="docutils"><thead><tr><th>Name</th><th>Meaning</th></tr></thead><tbody>{cells}</tbody></table>'
     if rng.random() < 0.25:
@@ -252,8 +247,7 @@ def shop(site: Host, index: int, rng: random.Random) -> Sheet:
 <div class="results"><h1{MAIN}>{prose.phrase(1, 2)}</h1><div class="sort">Sort by <a href="#">price</a></div><ul class="grid"{MAIN}>{cards}</ul></div>"""
     else:
         rows = "".join(
-            f"<tr><th>{prose.phrase(1, 1)}</th><td>{prose.phrase(1, 3)}</td></tr>"
-            for _ in range(rng.randint(2, 10))
+            f"<tr><th>{prose.phrase(1, 1)}</th><td>{prose.phrase(1, 3)}</td></tr>" for _ in range(rng.randint(2, 10))
         )
         details = f'<div class="tab" id="features"{MAIN}><h2>Features</h2><ul><li>{prose.sentence()}</li></ul></div>'
         body = f"""<div class="gallery"><img src="/1.jpg"><ul>{_links(["1", "2", "3"])}</ul></div>
@@ -279,18 +273,13 @@ def table_layout(site: Host, index: int, rng: random.Random) -> Sheet:
     kind = _kind(index, "listing", "listing", "article", every=7)
     if kind == "listing":
         inner = "".join(
-            f'&#149; <a href="{n}.htm">{prose.phrase(3, 7)}</a> ({_date(rng)})<br>\n'
-            for n in range(rng.randint(4, 30))
+            f'&#149; <a href="{n}.htm">{prose.phrase(3, 7)}</a> ({_date(rng)})<br>\n' for n in range(rng.randint(4, 30))
         )
     else:
         inner = "<br><br>\n".join(prose.paragraph() for _ in range(rng.randint(2, 7)))
         if rng.random() < 0.4:
-            inner += (
-                f"<table border=1><tr><td>{prose.phrase()}<td>{rng.randint(1, 99)}</table>{prose.sentence()}"
-            )
-    menu = "<br>\n".join(
-        f'<a href="{n}.htm"><font size=2>{label}</font></a>' for n, label in enumerate(site.menu)
-    )
+            inner += f"<table border=1><tr><td>{prose.phrase()}<td>{rng.randint(1, 99)}</table>{prose.sentence()}"
+    menu = "<br>\n".join(f'<a href="{n}.htm"><font size=2>{label}</font></a>' for n, label in enumerate(site.menu))
     html = f"""<HTML><HEAD><TITLE>{site.name}</TITLE></HEAD><BODY BGCOLOR="#FFFFFF">
 <TABLE WIDTH="760" BORDER=0 CELLPADDING=0><TR><TD COLSPAN=3 BGCOLOR="#003366"><FONT COLOR=white><B>{site.name}</B></FONT></TD></TR>
 <TR><TD WIDTH=140 VALIGN=top BGCOLOR="#EEEEEE">{menu}</TD><TD WIDTH=500 VALIGN=top{MAIN}>
@@ -318,9 +307,7 @@ def hashed(site: Host, index: int, rng: random.Random) -> Sheet:
     prose = Prose(rng, site.language)
     kind = _kind(index, "listing", "listing", "story", every=6)
     build = random.Random(f"{site.token}/{index % 3}")
-    tokens = [
-        f"sc-{build.randrange(16**6):06x} {''.join(build.choices('abcdefghijkXYZ', k=6))}" for _ in range(12)
-    ]
+    tokens = [f"sc-{build.randrange(16**6):06x} {''.join(build.choices('abcdefghijkXYZ', k=6))}" for _ in range(12)]
 
     def css(number: int, name: str) -> str:
         return f'class="{name}_{tokens[number].split()[0][3:]} {tokens[number]}"'
@@ -332,9 +319,7 @@ def hashed(site: Host, index: int, rng: random.Random) -> Sheet:
         )
         body = f"<div {css(3, 'Feed')}{MAIN}>{items}</div>"
     else:
-        parts = "".join(
-            f"<div {css(7, 'Text')}><p>{prose.paragraph()}</p></div>" for _ in range(rng.randint(2, 6))
-        )
+        parts = "".join(f"<div {css(7, 'Text')}><p>{prose.paragraph()}</p></div>" for _ in range(rng.randint(2, 6)))
         promo = f'<div {css(8, "Promo")}{OUT}><a href="/subscribe">{site.menu[0]}</a><p>Subscribe for more</p></div>'
         body = f"""<div {css(3, "Story")}><h1 {css(4, "Headline")}{MAIN}>{prose.phrase(4, 9)}</h1><div {css(9, "Byline")}>{prose.phrase(1, 2)} · {_date(rng)}</div>
 <div {css(10, "Body")}{MAIN}>{parts}{promo if rng.random() < 0.5 else ""}<div {css(7, "Text")}><p>{prose.paragraph()}</p></div></div></div>"""
@@ -372,7 +357,9 @@ def news(site: Host, index: int, rng: random.Random) -> Sheet:
 def _news_article(prose: Prose, index: int) -> str:
     rng = prose.rng
     picture = f'<figure class="lead"{MAIN}><img src="/{index}.jpg" alt=""><figcaption>{prose.sentence()}</figcaption></figure>'
-    box = f'<aside class="inline-related"{OUT}><h4>{prose.phrase(1, 2)}</h4><a href="/r">{prose.phrase(3, 6)}</a></aside>'
+    box = (
+        f'<aside class="inline-related"{OUT}><h4>{prose.phrase(1, 2)}</h4><a href="/r">{prose.phrase(3, 6)}</a></aside>'
+    )
     return f"""<article class="story" data-id="{index}"><h1{MAIN}>{prose.phrase(5, 10)}</h1><p class="standfirst"{MAIN}>{prose.sentence()}</p>
 <div class="byline"><span>{prose.phrase(1, 2)}</span><time datetime="{_date(rng)}">{_date(rng)}</time></div>
 {picture if rng.random() < 0.7 else ""}<div class="text"{MAIN}>{_paragraphs(prose, 2, 5)}{box if rng.random() < 0.5 else ""}

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from lxml.html import HtmlElement
 
 from templates.labels import Addresses
-from udfs.simplify import main_html, simplify
+from udfs.simplification.simplify import main_html, simplify
 
 __all__ = ["BLOCK_TAGS", "SILENT_TAGS", "Block", "Member", "main_html", "segment", "simplify"]
 

@@ -14,7 +14,7 @@ from datasketch import MinHash, MinHashLSH
 from udfs.minhash import similarity, unpack
 
 _BANDS = 32
-"""LSH bands of one row: two pages of similarity 0.1 share a band with probability 1 - 0.9^32 = 0.97, of 0.2 with 0.9992.
+"""LSH bands of one row: pages of similarity 0.1 share a band with probability 1 - 0.9^32 = 0.97, of 0.2 with 0.9992.
 More rows would filter better and miss more; what LSH proposes is verified anyway."""
 
 _SAMPLE = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urljoin
 
@@ -18,13 +18,13 @@ from templates.induction import LabelledPage, induce
 from templates.labels import Labels
 from templates.template import Template
 from udfs.classifiers import Classifier
-from udfs.content import content_list
+from udfs.conversion.content import content_list
+from udfs.conversion.markdown import markdown
+from udfs.conversion.spans import Modes
 from udfs.hosts import host
-from udfs.markdown import markdown
+from udfs.input.sources import Page
 from udfs.metrics import token_f1
 from udfs.minhash import sketch
-from udfs.sources import Page
-from udfs.spans import Modes
 
 Row = dict[str, Any]
 
@@ -101,10 +101,10 @@ def _labels(row: Row) -> Labels:
 
 @dataclass(frozen=True)
 class Conversion:
-    """What is made of main HTML: `markdown`, `content_list`, both or neither, and how Markdown shows links and pictures."""
+    """What is made of main HTML: the columns of `--emit`, and how Markdown shows links and pictures."""
 
     columns: tuple[str, ...] = ()
-    modes: Modes = Modes()
+    modes: Modes = field(default_factory=Modes)
 
 
 def extract_page(

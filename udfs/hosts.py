@@ -33,9 +33,7 @@ def host(url: str) -> str:
         port = parts.port
     except ValueError:  # not a number: the host is still the host
         port = None
-    key = (
-        _ipv6(name) if ":" in name else ".".join(_punycode(label) for label in _DOTS.split(name.rstrip(".")))
-    )
+    key = _ipv6(name) if ":" in name else ".".join(_punycode(label) for label in _DOTS.split(name.rstrip(".")))
     if not key:
         return ""
     return key if port is None or port == _DEFAULT_PORTS.get(parts.scheme) else f"{key}:{port}"

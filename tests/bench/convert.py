@@ -38,9 +38,9 @@ import lxml.html
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from spark_jobs.convert import convert  # noqa: E402
-from templates.dom import parse  # noqa: E402
-from templates.labels import Labels  # noqa: E402
+from spark_jobs.convert import convert
+from templates.dom import parse
+from templates.labels import Labels
 
 CORPORA = ROOT.parent / "shared" / "corpora"
 Converter = Callable[[str], str]

@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from udfs.classifiers.decoder import Decoder
 from udfs.classifiers.encoder import SEPARATOR, Encoder
 from udfs.classifiers.items import Answer
-from udfs.pages import Page
-from udfs.simplify import simplify
+from udfs.input.pages import Page
+from udfs.simplification.simplify import simplify
 
 _CHAT = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"

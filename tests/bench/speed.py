@@ -36,19 +36,15 @@ from templates.labels import Labels
 from udfs.classifiers import from_spec
 from udfs.extraction import sign_page
 from udfs.hosts import host
-from udfs.pages import Page
+from udfs.input.pages import Page
 
 WITNESSES = 8
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", type=Path)
-    parser.add_argument(
-        "--pages", dest="count", type=int, default=1000, help="pages to measure (default: 1000)"
-    )
+    parser.add_argument("--pages", dest="count", type=int, default=1000, help="pages to measure (default: 1000)")
     arguments = parser.parse_args()
     corpora = Path(__file__).parents[3] / "shared" / "corpora" / "sites"
     files = arguments.pages or sorted(corpora.glob("*/pages.jsonl.gz"))
@@ -56,9 +52,7 @@ def main() -> None:
     chosen = random.Random(0).sample(rows, min(arguments.count, len(rows)))
     seconds = measure(chosen, templates(rows))
     size = sum(len(row["html"]) for row in chosen) / len(chosen)
-    print(
-        f"{len(chosen)} pages of {size / 1000:.0f} thousand characters from {len(files) or 'generated'} files"
-    )
+    print(f"{len(chosen)} pages of {size / 1000:.0f} thousand characters from {len(files) or 'generated'} files")
     print(f"{'':34s}{'pages/CPU-s':>12s}{'x bare parse':>14s}")
     for name, total in seconds.items():
         print(f"{name:34s}{len(chosen) / total:12.0f}{total / seconds['bare lxml parse']:14.2f}")

@@ -10,7 +10,7 @@ from templates.dom import PageError
 from templates.labels import Labels
 
 if TYPE_CHECKING:
-    from udfs.pages import Page
+    from udfs.input.pages import Page
 
 __all__ = ["Classifier", "Labels", "PageError", "from_spec"]
 

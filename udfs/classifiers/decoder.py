@@ -19,7 +19,7 @@ from udfs.classifiers.grammar import LABELS, OPENING, Grammar, State, plain_toke
 from udfs.classifiers.items import ITEM_ID, Answer, label_pages
 
 if TYPE_CHECKING:
-    from udfs.pages import Page
+    from udfs.input.pages import Page
 
 CONTEXT_TOKENS = 32_768
 BATCH_TOKENS = 65_536

@@ -13,7 +13,7 @@ from templates.labels import Addresses, Labels
 from udfs.classifiers.evidence import BIT, NUMBERS, Evidence, Floats, gather, sums
 
 if TYPE_CHECKING:
-    from udfs.pages import Page
+    from udfs.input.pages import Page
 
 # Points are log-odds of being main. Their sizes come from a logistic regression over 1,135 public pages with
 # ground truth (training and development parts), checked on sites that it had not seen; then they were rounded
@@ -32,9 +32,7 @@ _SIGN_POINTS: Mapping[str, float] = MappingProxyType({
 _TAG_POINTS: Mapping[str, float] = MappingProxyType(
     {"p": 0.3, "h2": 0.8, "li": -0.2, "pre": 1.0}
     | dict.fromkeys(("button", "select", "label", "legend", "textarea", "form", "fieldset"), -2.2)
-    | dict.fromkeys(
-        ("div", "section", "article", "main", "header", "aside", "center", "summary", "address"), -0.6
-    )
+    | dict.fromkeys(("div", "section", "article", "main", "header", "aside", "center", "summary", "address"), -0.6)
 )
 
 _NUMBER_VECTOR = np.array([_NUMBER_POINTS[name] for name in NUMBERS])
@@ -136,13 +134,9 @@ def _labels(evidence: Evidence, block_probabilities: Floats) -> Labels:
         if sides[at] is not None and (value >= 0.5) != sides[at]:
             value = 0.5 if sides[at] else 0.49  # long blocks of the other side, which get their own labels
         holds.append(inherited)
-        if sides[at] is not None and (
-            (inherited >= 0.5) != sides[at] or abs(value - inherited) > _WORTH_SAYING
-        ):
+        if sides[at] is not None and ((inherited >= 0.5) != sides[at] or abs(value - inherited) > _WORTH_SAYING):
             said[addresses.of(evidence.elements[at])] = holds[at] = round(value, 3)
-    for block, at, value in zip(
-        evidence.blocks, evidence.within.tolist(), block_probabilities.tolist(), strict=True
-    ):
+    for block, at, value in zip(evidence.blocks, evidence.within.tolist(), block_probabilities.tolist(), strict=True):
         if (value >= 0.5) != (holds[at] >= 0.5):
             said |= dict.fromkeys(block.paths(addresses), round(value, 3))
     return Labels(tuple(said), tuple(said.values()))

@@ -11,7 +11,7 @@ from udfs.classifiers import checkpoint
 from udfs.classifiers.items import ITEM_ID, Answer, label_pages
 
 if TYPE_CHECKING:
-    from udfs.pages import Page
+    from udfs.input.pages import Page
 
 SEPARATOR = "<|sep|>"
 """Follows each block; the model's answer is read at it."""

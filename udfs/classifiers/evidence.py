@@ -125,9 +125,7 @@ def gather(root: HtmlElement) -> Evidence | None:
         np.log2(1 + plain[container]) / 10, plain[region] / (plain[0] + 1e-9), links / chars * share[0],
         position < 0.05, position > 0.95, comment * beside,
     ]).astype(np.float64)  # fmt: skip
-    return Evidence(
-        blocks, numbers, chars, float(plain[0]), within, container, elements, parents, starts, ends, signs
-    )
+    return Evidence(blocks, numbers, chars, float(plain[0]), within, container, elements, parents, starts, ends, signs)
 
 
 def _tree(blocks: Sequence[Block]) -> tuple[list[HtmlElement], Integers, Integers, Integers, Integers]:

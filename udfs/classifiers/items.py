@@ -13,11 +13,11 @@ from lxml.html import HtmlElement
 
 from templates.dom import TEXTLESS, PageError, parse
 from templates.labels import Addresses, Labels
-from udfs.numbering import ITEM, kept_elements, read_map
-from udfs.simplify import simplify
+from udfs.simplification.numbering import ITEM, kept_elements, read_map
+from udfs.simplification.simplify import simplify
 
 if TYPE_CHECKING:
-    from udfs.pages import Page
+    from udfs.input.pages import Page
 
 Answer = Mapping[str, float] | PageError
 """Main probabilities by item id."""

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from templates.dom import PageError, parse
 from templates.labels import Labels, check_path, resolve
-from udfs.pages import Page, SourceError, SourceOptions
-from udfs.sources import file_format, list_splits
+from udfs.input.pages import Page, SourceError, SourceOptions
+from udfs.input.sources import file_format, list_splits
 
 _STRING = pa.large_string()
 _SCHEMA = pa.schema(
@@ -131,9 +131,7 @@ def _load(files: tuple[str, ...]) -> _Table:
     return _Table(table, keys[order], order)
 
 
-def _refuse_contradictions(
-    table: pa.Table, digests: npt.NDArray[np.uint64], order: npt.NDArray[np.int64]
-) -> None:
+def _refuse_contradictions(table: pa.Table, digests: npt.NDArray[np.uint64], order: npt.NDArray[np.int64]) -> None:
     for at in np.flatnonzero(digests[1:] == digests[:-1]).tolist():
         first, second = (table.slice(int(order[number]), 1).to_pylist()[0] for number in (at, at + 1))
         if first["url"] == second["url"] and first != second:

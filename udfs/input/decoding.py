@@ -71,9 +71,7 @@ def decode(payload: bytes, content_type: str | None = None) -> str:
     declared = header or _meta_codec(payload)
     if declared is None and text.isascii():
         declared = _codec(chardetng_py.detect(payload[:_DETECT_BYTES]))
-    if declared in (None, "utf-8") or (
-        not text.isascii() and _utf8_wins(len(payload) - len(text), 0, declared)
-    ):
+    if declared in (None, "utf-8") or (not text.isascii() and _utf8_wins(len(payload) - len(text), 0, declared)):
         return _unmarked(text)
     return _unmarked(payload.decode(declared or "utf-8", "replace"))
 
@@ -123,9 +121,7 @@ def _fits(payload: bytes, codec: str, utf8_errors: int) -> bool:
     text = payload.decode(codec, "replace")
     # A multi-byte encoding gives itself away by its errors; single-byte ones have few holes, and are
     # believed.
-    return codec not in _MULTI_BYTE or text.count("\ufffd") <= min(
-        utf8_errors, _TOLERATED_ERRORS + len(text) // 100
-    )
+    return codec not in _MULTI_BYTE or text.count("\ufffd") <= min(utf8_errors, _TOLERATED_ERRORS + len(text) // 100)
 
 
 def _utf16(payload: bytes) -> str | None:

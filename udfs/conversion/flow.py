@@ -9,8 +9,8 @@ from urllib.parse import urljoin
 
 from lxml.html import HtmlElement
 
-from udfs import code, footnotes, math, paragraphs
-from udfs.inline import PLAIN, Line
+from udfs.conversion import code, footnotes, math, paragraphs
+from udfs.conversion.inline import PLAIN, Line
 
 Item = dict[str, Any]
 Leave = Callable[[], None]

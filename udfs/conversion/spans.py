@@ -7,8 +7,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Literal
 
-from udfs.escaping import Escape, code_span, destination, line_start
-from udfs.inline import Segment
+from udfs.conversion.escaping import Escape, code_span, destination, line_start
+from udfs.conversion.inline import Segment
 
 Mark = tuple[str, ...]
 """A mark (`("em",)`), or a link with its address and title."""

@@ -6,7 +6,7 @@ import re
 
 from lxml.html import HtmlElement
 
-from udfs.flow import Entered, Flow, Item, OpenList
+from udfs.conversion.flow import Entered, Flow, Item, OpenList
 
 _INTEGER = re.compile(r"\s*([+-]?\d{1,9})\s*\Z")
 LISTS = {"ul": "unordered", "menu": "unordered", "dir": "unordered", "ol": "ordered", "dl": "definition"}

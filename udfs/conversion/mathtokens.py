@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lxml.html import HtmlElement
 
-from udfs import symbols
+from udfs.conversion import symbols
 
 
 class Part(NamedTuple):

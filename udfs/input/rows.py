@@ -10,9 +10,9 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from udfs import responses
-from udfs.members import INFLATE_ERROR, inflated
-from udfs.pages import Payload, SourceError, SourceOptions
+from udfs.input import responses
+from udfs.input.members import INFLATE_ERROR, inflated
+from udfs.input.pages import Payload, SourceError, SourceOptions
 
 _BATCH_ROWS = 32  # of Parquet, in memory at once: they are whole pages
 _GROWTH, _REST = (
@@ -147,18 +147,14 @@ def _unpacked(file: BinaryIO, skipped: Counter[str]) -> Iterator[bytes]:
         skipped["damaged_member"] += 1
 
 
-def _line_payload(
-    line: bytes, options: SourceOptions, skipped: Counter[str], seen: set[str]
-) -> Payload | None:
+def _line_payload(line: bytes, options: SourceOptions, skipped: Counter[str], seen: set[str]) -> Payload | None:
     if not line or line.isspace():
         return None
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
         row = None
-    url, html = (
-        (row.get(options.url_column), row.get(options.html_column)) if isinstance(row, dict) else (0, 0)
-    )
+    url, html = (row.get(options.url_column), row.get(options.html_column)) if isinstance(row, dict) else (0, 0)
     if not isinstance(url, str | None) or not isinstance(html, str | None):
         skipped["damaged_line"] += 1
         return None

@@ -16,8 +16,8 @@ import fsspec
 import pyarrow.parquet as pq
 
 from templates import storage
-from udfs import rows, warc
-from udfs.pages import Page, Payload, SourceError, SourceOptions, page, payload_of_record
+from udfs.input import rows, warc
+from udfs.input.pages import Page, Payload, SourceError, SourceOptions, page, payload_of_record
 
 __all__ = [
     "Page",
@@ -112,9 +112,7 @@ def read_split(split: Split, options: SourceOptions, skipped: Counter[str]) -> I
     kind = file_format(split.path, options)
     if kind == "parquet":
         with _opened(split.path) as file:
-            yield from _pages(
-                rows.parquet_payloads(file, split.path, split.row_group, options, None), split, options
-            )
+            yield from _pages(rows.parquet_payloads(file, split.path, split.row_group, options, None), split, options)
         return
     with ExitStack() as stack:
         file = stack.enter_context(open(_downloaded(split.path, stack), "rb"))
@@ -146,9 +144,7 @@ def fetch(split: Split, offsets: Sequence[int], options: SourceOptions) -> Itera
                 count += 1
                 yield found
     if count < len(wanted):
-        raise SourceError(
-            f"{split.name} has no page at {wanted[count]}: has the file changed since it was read?"
-        )
+        raise SourceError(f"{split.name} has no page at {wanted[count]}: has the file changed since it was read?")
 
 
 def _pages(payloads: Iterable[tuple[int, Payload]], split: Split, options: SourceOptions) -> Iterator[Page]:
@@ -251,9 +247,7 @@ def _system(path: str) -> tuple[Any, str]:
     except ValueError as error:
         raise SourceError(f"{path}: {error}") from error
     except OSError as error:
-        raise SourceError(
-            f"{path} can't be reached ({error}); hdfs:// needs libhdfs and a JVM on the node."
-        ) from error
+        raise SourceError(f"{path} can't be reached ({error}); hdfs:// needs libhdfs and a JVM on the node.") from error
     return system, str(inner)
 
 

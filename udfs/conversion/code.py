@@ -10,8 +10,8 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from udfs import languages
-from udfs.codetext import CHARACTERS, DROPPED, clean, kind_of, loose_text, text_of
+from udfs.conversion import languages
+from udfs.conversion.codetext import CHARACTERS, DROPPED, clean, kind_of, loose_text, text_of
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
-from udfs.members import LINE, Reader, open_reader
+from udfs.input.members import LINE, Reader, open_reader
 
 _HEADER = 1 << 16  # longest record header; real ones have under 2 kB
 _WARC_LINE = rb"WARC/\d\.\d+[ \t]*\r*\n"
 _ARC_LINE = rb"[A-Za-z][A-Za-z0-9+.\-]*:[^\r\n]* \d{12,18} [^\r\n]*?\d+[ \t]*\r*\n"
-_ARC_FIELDS = re.compile(
-    rb"(?P<url>.*?)(?: \S+)? (?P<date>\d{12,18}) (?P<type>\S*)(?: .*?)?\b(?P<length>\d+)\s*$"
-)
+_ARC_FIELDS = re.compile(rb"(?P<url>.*?)(?: \S+)? (?P<date>\d{12,18}) (?P<type>\S*)(?: .*?)?\b(?P<length>\d+)\s*$")
 _BEGIN = re.compile(rb"\s*(?:%s|%s)" % (_WARC_LINE, _ARC_LINE))
 _BLANK = re.compile(rb"\s*")
 _TAIL = re.compile(rb"(?:\r?\n){1,2}\Z")  # what stands between a block and the next record
@@ -200,9 +198,7 @@ class _Framer:
         found = self._search(begin - 1, begin + limit)
         if found is None and reader.fill(begin + limit + 1):  # no end in sight
             return begin + limit + 1, False
-        if found is None and (
-            reader.broken or (reader.size is not None and length is not None and not is_whole)
-        ):
+        if found is None and (reader.broken or (reader.size is not None and length is not None and not is_whole)):
             return (begin + (length or 0), True) if is_whole else (None, True)
         end = len(reader.buffer) if found is None else found  # a member holds the rest of its record
         tail = _TAIL.search(reader.take(max(begin, end - 4), end))
@@ -216,6 +212,4 @@ class _Framer:
         following = blank.end() if blank else end
         if self._syntaxes[0].start.match(reader.buffer, following):
             return True
-        return len(reader.buffer) < following + 16 and b"WARC/".startswith(
-            reader.take(following, following + 5)
-        )
+        return len(reader.buffer) < following + 16 and b"WARC/".startswith(reader.take(following, following + 5))

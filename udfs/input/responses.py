@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from isal import isal_zlib
 
-from udfs.members import INFLATE_ERROR
+from udfs.input.members import INFLATE_ERROR
 
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
 _STEP = 1 << 16  # bytes inflated at once: what a damaged place costs, since a codec that raises keeps them
@@ -30,9 +30,7 @@ _SNIFF = re.compile(
     rb"(?:<!--|<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)[\s>])",
     re.I,
 )
-_BINARY = re.compile(
-    rb"%PDF-|\x89PNG|GIF8|\xff\xd8\xff|PK\x03\x04|RIFF....|OggS|ID3|7z\xbc\xaf|Rar!|\x7fELF", re.S
-)
+_BINARY = re.compile(rb"%PDF-|\x89PNG|GIF8|\xff\xd8\xff|PK\x03\x04|RIFF....|OggS|ID3|7z\xbc\xaf|Rar!|\x7fELF", re.S)
 # NUL is left out, since UTF-16 is full of it and cleaning removes it; ESC is part of ISO-2022-JP.
 _TEXT_BYTES = bytes({0, 9, 10, 12, 13, 27, *range(32, 256)})
 

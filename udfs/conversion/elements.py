@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lxml.html import HtmlElement
 
-from udfs import code, footnotes, lists, media, paragraphs, tables
-from udfs.flow import BLOCKS, LITERAL_STYLE, Context, Entered, Flow, Handler, Item
-from udfs.inline import PLAIN, Segment, Style
+from udfs.conversion import code, footnotes, lists, media, paragraphs, tables
+from udfs.conversion.flow import BLOCKS, LITERAL_STYLE, Context, Entered, Flow, Handler, Item
+from udfs.conversion.inline import PLAIN, Segment, Style
 
 _MARKS = {
     "b": "strong", "strong": "strong", "i": "em", "em": "em",

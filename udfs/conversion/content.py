@@ -34,8 +34,8 @@ from typing import Any
 import pyarrow as pa
 
 from templates.dom import PageError, parse
-from udfs.elements import read
-from udfs.flow import Context, Item
+from udfs.conversion.elements import read
+from udfs.conversion.flow import Context, Item
 
 VERSION = 1
 

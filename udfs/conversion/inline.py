@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 Segment = dict[str, Any]
-"""See `udfs.content.SEGMENT`."""
+"""See `udfs.conversion.content.SEGMENT`."""
 
 
 class Style(NamedTuple):

@@ -13,10 +13,10 @@ import lxml.etree
 import lxml.html
 from lxml.html import HtmlElement
 
-from udfs import asciimath, mathml, symbols
-from udfs.delimiters import COMMAND, clean
-from udfs.delimiters import Formula as Formula
-from udfs.delimiters import split as split  # part of this module's interface
+from udfs.conversion import asciimath, mathml, symbols
+from udfs.conversion.delimiters import COMMAND, clean
+from udfs.conversion.delimiters import Formula as Formula
+from udfs.conversion.delimiters import split as split  # part of this module's interface
 
 _MAX_ELEMENTS = 300
 """A rendering is searched so far: wrappers of one in another would otherwise be searched as often as they nest."""

@@ -44,9 +44,7 @@ class _Piece(NamedTuple):
 class Reader:
     """A buffer over pieces that never reads past the end of a segment."""
 
-    def __init__(
-        self, pieces: Iterator[_Piece], size: int | None, offset: int, skipped: Counter[str]
-    ) -> None:
+    def __init__(self, pieces: Iterator[_Piece], size: int | None, offset: int, skipped: Counter[str]) -> None:
         self.buffer = bytearray()
         self.size = size  # of an uncompressed file; None for a packed one
         self.position = 0 if size is None else offset  # of the buffer's begin in the decompressed file

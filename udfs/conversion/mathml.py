@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import lxml.etree
 from lxml.html import HtmlElement
 
-from udfs import symbols
-from udfs.mathtokens import BARS, CLOSE, COMMAND_END, NOTHING, OPEN, Part, join, leaf
+from udfs.conversion import symbols
+from udfs.conversion.mathtokens import BARS, CLOSE, COMMAND_END, NOTHING, OPEN, Part, join, leaf
 
 _MAX_CHARS = 1_000_000
 """More text is no formula, and what nests deeply is copied at each level."""

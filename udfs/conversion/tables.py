@@ -8,8 +8,8 @@ from html import escape
 
 from lxml.html import HtmlElement
 
-from udfs.flow import Item
-from udfs.inline import BREAK, Segment
+from udfs.conversion.flow import Item
+from udfs.conversion.inline import BREAK, Segment
 
 Read = Callable[[HtmlElement, str], list[Item]]
 """Reads the items of what a cell, or a caption, contains; the string is its XPath."""

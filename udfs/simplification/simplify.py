@@ -15,8 +15,8 @@ import lxml.html
 from lxml.etree import _Element
 
 from templates.dom import MAX_HTML_CHARS, PageError
-from udfs import cutting
-from udfs.markup import (
+from udfs.simplification import cutting
+from udfs.simplification.markup import (
     BLOCK,
     INLINE_TAGS,
     LONG_LIST,
@@ -32,7 +32,7 @@ from udfs.markup import (
     unescape,
     written,
 )
-from udfs.numbering import Original, main_html
+from udfs.simplification.numbering import Original, main_html
 
 __all__ = ["main_html", "simplify"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from udfs.markup import ENDLESS_TAGS, Markup, folded, is_long, unescape
+from udfs.simplification.markup import ENDLESS_TAGS, Markup, folded, is_long, unescape
 
 _UNCOUNTED_TAGS = frozenset(["math", "table"])
 _ELLIPSIS = -1

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from udfs.escaping import code_block
-from udfs.inline import Segment
-from udfs.spans import Modes, cell, image, render
+from udfs.conversion.escaping import code_block
+from udfs.conversion.inline import Segment
+from udfs.conversion.spans import Modes, cell, image, render
 
 Item = dict[str, Any]
 

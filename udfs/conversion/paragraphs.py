@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from udfs import math
-from udfs.inline import BREAK, Segment, plain
+from udfs.conversion import math
+from udfs.conversion.inline import BREAK, Segment, plain
 
 Item = dict[str, Any]
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from udfs import decoding, responses, warc
+from udfs.input import decoding, responses, warc
 
 
 class SourceError(ValueError):
@@ -91,9 +91,7 @@ def payload_of_record(record: warc.Record, options: SourceOptions, skipped: Coun
     if record.kind not in ("response", "resource"):
         skipped[f"record_{record.kind}" if record.kind.isalpha() else "record_invalid"] += 1
         return None
-    url = record.headers.get("warc-target-uri", "").strip(
-        "<>"
-    )  # angle brackets: an early reading of the standard
+    url = record.headers.get("warc-target-uri", "").strip("<>")  # angle brackets: an early reading of the standard
     head = responses.head(record.block) if record.kind == "response" else None
     if head is None:
         reason = _reason_without_http(record, url)
@@ -107,9 +105,7 @@ def payload_of_record(record: warc.Record, options: SourceOptions, skipped: Coun
         )
     if not reason and responses.other_type(content_type, b""):  # before the work of taking off the codings
         reason = f"type_{responses.other_type(content_type, b'')}"
-    body = (
-        responses.body(coded, headers, options.max_page_bytes) if not reason else responses.Body(b"", False)
-    )
+    body = responses.body(coded, headers, options.max_page_bytes) if not reason else responses.Body(b"", False)
     if not reason and responses.other_type(content_type, body.data):
         reason = f"type_{responses.other_type(content_type, body.data)}"
     if reason:

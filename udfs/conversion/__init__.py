@@ -1,0 +1,1 @@
+"""From main HTML to the content list, and from that to Markdown."""
