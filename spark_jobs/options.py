@@ -133,7 +133,7 @@ class ClusterOptions(StoreOptions):
     )
     witness_pages: int = option(
         "pages of a cluster that are read without labelling them: they show what repeats in the layout",
-        6,
+        8,
         type=_not_negative,
     )
 

@@ -17,7 +17,7 @@ _BANDS = 32
 """LSH bands of one row: pages of similarity 0.1 share a band with probability 1 - 0.9^32 = 0.97, of 0.2 with 0.9992.
 More rows would filter better and miss more; what LSH proposes is verified anyway."""
 
-_SAMPLE = 20
+_SAMPLE = 50
 """Members that a candidate for representative is compared with."""
 
 
@@ -209,12 +209,13 @@ def _grow(
 
 
 def _representative(group: Sequence[Signature], bare: dict[str, frozenset[int]]) -> Signature:
-    """Return the page most similar to a sample of its group; ties go to the larger page, then to the page_id."""
+    """Return the page most similar to its group's most frequent sketches; ties go to the larger page, then by id."""
     ordered = sorted(group, key=lambda signature: signature.page_id)
-    sample = [bare[signature.page_id] for signature in ordered[:: math.ceil(len(ordered) / _SAMPLE)]]
+    sample = sorted(ordered, key=lambda signature: -signature.count)[:_SAMPLE]
 
     def centrality(signature: Signature) -> tuple[float, int]:
-        return sum(similarity(bare[signature.page_id], paths) for paths in sample), signature.size
+        paths = bare[signature.page_id]
+        return sum(other.count * similarity(paths, bare[other.page_id]) for other in sample), signature.size
 
     return max(ordered, key=centrality)
 
