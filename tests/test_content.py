@@ -136,7 +136,7 @@ def test_white_space_and_characters(html: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     "hidden",
     [
-        '<p style="display: none">no</p>', '<span style="color:red;visibility:hidden">no</span>', "<p hidden>no</p>",
+        '<p style="display: none">no</p>', '<span style="color:red;DISPLAY :none">no</span>', "<p hidden>no</p>",
         '<i aria-hidden="true">no</i>', "<template><p>no</p></template>", "<script>no</script>", "<style>no</style>",
         "<noscript>no</noscript>", "<svg><title>no</title></svg>", "<button>no</button>", "<dialog>no</dialog>",
         "<select><option>no</select>", "<!-- no -->", "<?php no ?>",
@@ -145,6 +145,11 @@ def test_white_space_and_characters(html: str, expected: list[str]) -> None:
 def test_what_is_hidden_is_no_text(hidden: str) -> None:
     assert texts(f"<p>yes {hidden}yes</p>")[0].startswith("yes")
     assert "no" not in " ".join(texts(f"<p>yes {hidden}yes</p>"))
+
+
+@pytest.mark.parametrize("style", ["--footer-display: none", "visibility: hidden"])
+def test_what_only_looks_hidden_is_text(style: str) -> None:
+    assert "shown" in " ".join(texts(f'<p style="{style}">shown</p>'))
 
 
 def test_a_block_hidden_from_screen_readers_alone_is_text() -> None:

@@ -66,7 +66,7 @@ _NEGATIVE_AROUND_MAIN = _NEGATIVE & ~(BIT["header"] | BIT["head"] | BIT["hidden"
 
 _CAMEL = re.compile(r"([a-z])([A-Z])")
 _NOT_LETTERS = re.compile(r"[^a-z]+")
-_HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden")
+_HIDING = re.compile(r"(?<![\w-])(?:display\s*:\s*none|visibility\s*:\s*hidden)")
 _SENTENCE_MARK = re.compile(r"[.!?;:,][\s\"')]|[.!?:]$|[。！？、，；：…।؟،]")
 _ATTRIBUTE_CHARS = 200  # class lists of utility frameworks: what names the part comes first
 

@@ -9,7 +9,7 @@ import lxml.etree
 from lxml.html import HtmlElement
 
 _BLOCKS = frozenset(
-    "div p li tr table tbody thead ol ul dl dt dd blockquote section figure h1 h2 h3 h4 h5 h6 pre".split()
+    "div p li tr table tbody thead ol ul dl dt dd blockquote section article aside header footer main figure figcaption caption h1 h2 h3 h4 h5 h6 pre".split()
 )
 _LINES = frozenset(("li", "tr"))
 _STRUCTURE = frozenset(("table", "tbody", "thead", "tr", "ol", "ul"))
@@ -39,8 +39,9 @@ _LINE = frozenset(("line", "code-line", "codemirror-line", "cm-line", "view-line
 _NUMBER = re.compile(r"\s*\d+[.:|]?\s*\Z")
 _SHELL = re.compile(r"\s*[$#%]\s*\Z")
 _UNSELECTABLE = re.compile(r"user-select\s*:\s*none")
-_HIDDEN = re.compile(r"display\s*:\s*none")
-_DISPLAY_BLOCK = re.compile(r"display\s*:\s*block")
+HIDDEN_STYLE = re.compile(r"(?<![\w-])display\s*:\s*none", re.IGNORECASE)
+"""Of an inline style. `visibility` is not heeded: much of what it hides is shown by a script at once."""
+_DISPLAY_BLOCK = re.compile(r"(?<![\w-])display\s*:\s*block")
 CHARACTERS = str.maketrans({"\xa0": " ", "\r": None, "\u200b": None, "\ufeff": None, "\xad": None})
 _FOLDED = re.compile(r"[ \t\r]*\n\s*")
 _BLANK = re.compile(r"^[ \t]+$", re.MULTILINE)
@@ -118,7 +119,9 @@ class _Writer:
         if kind == "prompt":
             return not self.keeps_prompts and _SHELL.match(text) is not None
         style = element.get("style")
-        if style and (_HIDDEN.search(style) or (_UNSELECTABLE.search(style) and len(text) < 13 and len(element) == 0)):
+        if style and (
+            HIDDEN_STYLE.search(style) or (_UNSELECTABLE.search(style) and len(text) < 13 and len(element) == 0)
+        ):
             return True
         return element.get("hidden") is not None
 

@@ -10,6 +10,7 @@ from urllib.parse import urljoin
 from lxml.html import HtmlElement
 
 from udfs.conversion import code, footnotes, math, paragraphs
+from udfs.conversion.codetext import HIDDEN_STYLE
 from udfs.conversion.inline import PLAIN, Line
 
 Item = dict[str, Any]
@@ -19,8 +20,7 @@ Entered = tuple[bool, Leave | None]
 Handler = Callable[["Flow", HtmlElement, str, str], Entered]
 """Begins an element, given with its tag and its XPath."""
 
-_HIDDEN_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))", re.IGNORECASE)
-_BLOCK_STYLE = re.compile(r"display\s*:\s*(?:block|flex|grid|table|list-item|flow-root)", re.IGNORECASE)
+_BLOCK_STYLE = re.compile(r"(?<![\w-])display\s*:\s*(?:block|flex|grid|table|list-item|flow-root)", re.IGNORECASE)
 LITERAL_STYLE = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
 SKIP = frozenset(
     [
@@ -195,7 +195,7 @@ class Flow:
         if tag in SKIP:
             return tag != "template" or element.get("shadowrootmode") is None, None
         style = element.get("style")
-        if (style is not None and _HIDDEN_STYLE.search(style)) or element.get("hidden") is not None:
+        if (style is not None and HIDDEN_STYLE.search(style)) or element.get("hidden") is not None:
             return True, None
         if element.get("aria-hidden") == "true" and tag not in BLOCKS:
             return True, None

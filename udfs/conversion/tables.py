@@ -8,6 +8,7 @@ from html import escape
 
 from lxml.html import HtmlElement
 
+from udfs.conversion.codetext import HIDDEN_STYLE
 from udfs.conversion.flow import Item
 from udfs.conversion.inline import BREAK, Segment
 
@@ -144,7 +145,7 @@ def _read(element: HtmlElement, place: str, read: Read) -> tuple[list[list[Cell]
     for group, row, here in _rows(element, place):
         cells: list[Cell] = []
         counts = {"td": 0, "th": 0}
-        if row.get("hidden") is not None or "display:none" in (row.get("style") or "").replace(" ", "").lower():
+        if row.get("hidden") is not None or HIDDEN_STYLE.search(row.get("style") or ""):
             continue
         for cell in row:
             if cell.tag in counts:
