@@ -9,7 +9,8 @@ import lxml.etree
 from lxml.html import HtmlElement
 
 _BLOCKS = frozenset(
-    "div p li tr table tbody thead ol ul dl dt dd blockquote section article aside header footer main figure figcaption caption h1 h2 h3 h4 h5 h6 pre".split()
+    "div p li tr table tbody thead ol ul dl dt dd blockquote section article aside header footer main figure "
+    "figcaption caption h1 h2 h3 h4 h5 h6 pre".split()
 )
 _LINES = frozenset(("li", "tr"))
 _STRUCTURE = frozenset(("table", "tbody", "thead", "tr", "ol", "ul"))
