@@ -216,3 +216,17 @@ def test_conversion_never_raises_and_is_deterministic(html: str) -> None:
 def test_order_is_kept(patterns: list[str]) -> None:
     html = "".join(pattern.format(f"word{number}x") for number, pattern in enumerate(patterns))
     assert re.findall(r"word(\d+)x", convert(html)) == [str(number) for number in range(len(patterns))]
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>x<br><img src=a></p>", "x\n"),
+        (
+            "<table><tr><th>n<th>m</tr><tr><td><div>1</div><div><img src=a></div><td>2</table>",
+            "| n | m |\n| --- | --- |\n| 1 | 2 |\n",
+        ),
+    ],
+)
+def test_a_picture_that_is_not_shown_leaves_no_line_break(html: str, text: str) -> None:
+    assert convert(html) == text

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from templates import dom
 from udfs.conversion import asciimath, math, mathml
+from udfs.conversion.delimiters import clean
 from udfs.conversion.math import Formula
 
 
@@ -279,3 +280,11 @@ def test_never_raises_and_changes_nothing(html: str) -> None:
 def test_open_delimiters_cost_no_more_than_their_size() -> None:
     for piece in ("$a ", "\\(", "\\begin{align}", "[tex]", "$x = aaa bbb "):
         assert "".join(part for part in math.split(piece * 50_000) if isinstance(part, str))
+
+
+def test_a_line_break_at_the_end_and_comments_are_no_part_of_a_formula() -> None:
+    assert clean("a+b \\\\ ") == "a+b"
+    assert clean("a \\\\\\\\\n") == "a"
+    assert clean("a \\\\ b") == "a \\\\ b"
+    assert clean("50\\% of a\nb") == "50\\% of a\nb"
+    assert clean("a % the first\n + b") == "a + b"

@@ -27,13 +27,15 @@ COMMAND = re.compile(
     r"min|quad|langle|rangle|lfloor|lceil|ce|hbar|ell|Re|Im|mid|circ|angle|prime|boldsymbol|dot|ddot|det)(?![a-zA-Z])"
 )
 _CONTROLS = str.maketrans({"\xa0": " ", "\u200b": None, "\ufeff": None, "\xad": None, "\r": None})
-_BREAK = re.compile(r"(?<!\\)%\n\s*|<br ?/?>")
+_BREAK = re.compile(r"(?<!\\)%[^\n]*\n\s*|<br ?/?>")  # a comment ends with its line
+_LAST_BREAK = re.compile(r"(?<!\\)(?:\\\\\s*)+\Z")
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
 def clean(tex: str) -> str:
     """TeX on lines without blank ones, which would end a formula in Markdown, and without delimiters around it."""
     tex = _BLANK_LINES.sub("\n", _BREAK.sub("", tex.translate(_CONTROLS))).strip()
+    tex = _LAST_BREAK.sub("", tex).rstrip()  # it breaks no line, and would escape the dollar that follows
     for opening, closing in (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$")):
         if len(tex) > 2 * len(opening) and tex.startswith(opening) and tex.endswith(closing):
             inner = tex[len(opening) : -len(closing)]

@@ -130,6 +130,8 @@ def _pieces(segments: list[Segment], modes: Modes) -> list[_Piece]:
                 dropped = True
         else:
             pieces.append(_Piece("math" if kind.startswith("equation") else "other", "", _other(kind, text), marks))
+    while dropped and pieces and pieces[-1].kind == "break":
+        pieces.pop()  # it only parted the text from a picture that is not shown
     if dropped and pieces and pieces[-1].kind == "text" and pieces[-1].last == " ":
         pieces[-1] = _Piece("text", pieces[-1].raw[:-1], "", pieces[-1].marks)
     return pieces
