@@ -17,6 +17,9 @@ MIN_LIKENESS = 0.4
 _FEW = 20
 """Characters: less text than that is no evidence."""
 
+_VOID = frozenset({"img", "br", "hr", "video", "audio", "iframe", "embed", "object", "canvas", "svg", "math"})
+"""Elements that are content without any text."""
+
 
 @dataclass
 class _Node:
@@ -116,10 +119,12 @@ def apply_labels(root: HtmlElement, labels: Labels) -> None:
     """Cut a page down, in place, to what its labels call main (a main probability of at least a half)."""
     resolved = resolve(root, labels)
     strip_textless(root)
-    above: set[HtmlElement] = {root}
-    for node in (*resolved.elements, *resolved.texts, *resolved.tails):
-        above.add(node)
-        above.update(node.iterancestors())
+    above: set[HtmlElement] = set()
+    for labelled in (*resolved.elements, *resolved.texts, *resolved.tails):
+        node: HtmlElement | None = labelled
+        while node is not None and node not in above:
+            above.add(node)
+            node = node.getparent()
     partial: list[HtmlElement] = []
     stack = [(root, resolved.elements.get(root, 0.0))]
     while stack:
@@ -144,8 +149,6 @@ def _drop_empty(partial: list[HtmlElement]) -> None:
         if not len(element) and not (element.text and element.text.strip()) and element.tag not in _VOID:
             element.drop_tree()
 
-
-_VOID = frozenset({"img", "br", "hr", "video", "audio", "iframe", "embed", "object", "canvas", "svg", "math"})
 
 _KEEP, _DROP = _Node(main=True, holds_main=True), _Node()
 
