@@ -31,7 +31,10 @@ rank, the group's number among those of its host by page_id, from 1.
 _DECIDING = ("store", "max_host_signatures", "audit_pages", "audit_cluster_pages", "witness_pages")
 
 MEMBERS = pa.schema([("salt", pa.int64()), *tables.CLUSTERS, ("size", pa.int64()), ("count", pa.int64())])
-"""What goes into a host's task: clusters (frame not null) and groups. salt: the part of a large host."""
+"""What goes into a host's task: clusters (frame not null) and groups. salt: the part of a large host.
+
+cluster_id of a group: the cluster whose template has not explained it in an earlier round.
+"""
 
 
 def run(spark: SparkSession, plan: Plan, number: int, options: ClusterOptions) -> Manifest:
@@ -51,7 +54,7 @@ def run(spark: SparkSession, plan: Plan, number: int, options: ClusterOptions) -
 
 def _work(spark: SparkSession, plan: Plan, attempt: str, number: int, options: ClusterOptions) -> Manifest:
     pages, candidates = _pages(spark, plan, number)
-    known = _known(spark, attempt, pages, options.store if number == 1 else None)
+    known = _known(spark, plan, attempt, number, pages, options.store)
     most = options.max_host_signatures
     groups = collapse(candidates).persist(StorageLevel.DISK_ONLY)
     grown = grow(groups.where(F.col("rank") <= most), known).persist(StorageLevel.DISK_ONLY)
@@ -71,10 +74,11 @@ def _pages(spark: SparkSession, plan: Plan, number: int) -> tuple[DataFrame, Dat
     """Return a round's pages, rows of SIGNATURES, and those of them that may stand for others."""
     pages = tables.read(spark, tables.SIGNATURES, plan.work("sign", "data")).where("error IS NULL")
     if number == 1:
+        pages = pages.withColumn("failed", F.lit(None).cast("string"))
         return pages, pages
     before = plan.work(f"round-{number - 1}", "propagate", "unexplained")
-    left = tables.read(spark, tables.UNEXPLAINED, before).select("split", "offset")
-    pages = pages.join(left, ["split", "offset"], "left_semi")
+    left = tables.read(spark, tables.UNEXPLAINED, before).select("split", "offset", F.col("cluster_id").alias("failed"))
+    pages = pages.join(left, ["split", "offset"])
     candidates = pages
     for earlier in range(1, number):
         # Labelling such a page has failed already.
@@ -94,20 +98,22 @@ def collapse(pages: DataFrame) -> DataFrame:
     numbered = pages.withColumn("number", F.row_number().over(ordered)).withColumn("count", F.count("*").over(same))
     middle = numbered.where("number = floor((count + 1) / 2)")
     ranked = middle.withColumn("rank", F.row_number().over(Window.partitionBy("host").orderBy("page_id")).cast("long"))
-    return ranked.select("host", "page_id", "sketch", F.col("text_chars").alias("size"), "count", "rank")
+    return ranked.select("host", "page_id", "sketch", "failed", F.col("text_chars").alias("size"), "count", "rank")
 
 
 def grow(groups: DataFrame, known: DataFrame) -> DataFrame:
     """Cluster each host in one task: groups and known templates → rows of GROWN, clusters and assignments."""
     layouts = known.where("sketch IS NOT NULL AND frame IS NOT NULL")
     centre = F.element_at("page_ids", 1)
-    members = _members(layouts, page_id=centre, salt=F.lit(0)).union(_members(groups, salt=F.lit(0)))
+    members = _members(layouts, page_id=centre, salt=F.lit(0)).union(
+        _members(groups, cluster_id=F.col("failed"), salt=F.lit(0))
+    )
     return _by_host(members, ["host"], grow=True)
 
 
 def fit(groups: DataFrame, clusters: DataFrame, bucket: int) -> DataFrame:
     """Assign what a large host's sample left over to its clusters, in parallel buckets: → rows of GROWN."""
-    salted = _members(groups, salt=F.floor((F.col("rank") - 1) / bucket))
+    salted = _members(groups, cluster_id=F.col("failed"), salt=F.floor((F.col("rank") - 1) / bucket))
     layouts = clusters.join(salted.select("host", "salt").distinct(), "host")
     return _by_host(_members(layouts).union(salted), ["host", "salt"], grow=False)
 
@@ -170,7 +176,7 @@ def _parse(group: Iterable[parts.Row]) -> tuple[list[Cluster], list[Signature]]:
         if row["frame"] is not None:
             layouts.append(Cluster(row["cluster_id"], row["page_id"], row["sketch"], row["frame"], row["template_id"]))
         else:
-            signatures.append(Signature(row["page_id"], row["sketch"], row["size"], row["count"]))
+            signatures.append(Signature(row["page_id"], row["sketch"], row["size"], row["count"], row["cluster_id"]))
     return layouts, signatures
 
 
@@ -196,10 +202,17 @@ def _by_host(members: DataFrame, keys: list[str], grow: bool) -> DataFrame:
     return ordered.mapInArrow(partial(cluster_batches, grow=grow), tables.spark_schema(GROWN))
 
 
-def _known(spark: SparkSession, attempt: str, pages: DataFrame, store: str | None) -> DataFrame:
-    """Copy the store's templates of the input's hosts, so that the run does not depend on what it becomes."""
+def _known(
+    spark: SparkSession, plan: Plan, attempt: str, number: int, pages: DataFrame, store: str | None
+) -> DataFrame:
+    """Copy the store's templates of the input's hosts, so that the run does not depend on what it becomes.
+
+    A later round takes the first one's copy: a page that one stored template has not explained may be another's.
+    """
     found: Iterable[parts.Row] = ()
-    if store is not None and Store(store).files():
+    if number > 1:
+        found = parts.read(storage.join(plan.table("round-1/cluster", "known"), "part.parquet"), tables.TEMPLATES)
+    elif store is not None and Store(store).files():
         found = Store(store).read([row["host"] for row in pages.select("host").distinct().collect()])
     with parts.writer(storage.join(attempt, "known", "part.parquet"), tables.TEMPLATES) as out:
         for row in found:

@@ -93,8 +93,10 @@ SIDECARS = pa.schema(
 )
 """What a pass needs to know of a split. kind 0: a template; 1: labels of a page; 2: a page by its offset."""
 
-UNEXPLAINED = pa.schema([("page_id", pa.string()), ("split", pa.string()), ("offset", pa.int64())])
-"""One row a page that no template explained in a round: the next round's pages."""
+UNEXPLAINED = pa.schema(
+    [("page_id", pa.string()), ("split", pa.string()), ("offset", pa.int64()), ("cluster_id", pa.string())]
+)
+"""One row a page that no template explained in a round: the next round's pages. cluster_id: whose template failed."""
 
 EXTRACTIONS = pa.schema(
     [

@@ -5,6 +5,7 @@ import json
 import random
 import zlib
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +115,13 @@ def test_public_faults(fault: dict[str, Any]) -> None:
     if "max_chain" in wanted:
         ends = {"0000", f"{len(space['pages']) - 1:04d}"}
         assert not any(ends <= group for group in found)
+
+
+def test_a_page_does_not_join_the_cluster_that_failed_to_explain_it() -> None:
+    pages = signatures([page.html for page in site("blog", 12, name="b.example")])
+    clusters, assignments = cluster_host("b.example", pages)
+    mine = {assignment.page_id: assignment.cluster_id for assignment in assignments}
+    again = [replace(page, failed=mine[page.page_id]) for page in pages]
+    others = cluster_host("b.example", again, clusters)[1]
+    assert len(others) == len(pages)
+    assert all(assignment.cluster_id != mine[assignment.page_id] for assignment in others)

@@ -354,7 +354,8 @@ def frame(spark: SparkSession, rows: list[parts.Row], schema: Any) -> Any:
 def test_pages_of_one_sketch_are_one_group(spark: SparkSession) -> None:
     rows = [signature(page_id, b"same", chars=chars) for page_id, chars in (("a", 9), ("b", 0), ("c", 500))]
     rows += [signature("d", b"other"), signature("e", b"same", host="i")]
-    found = cluster.collapse(frame(spark, rows, tables.SIGNATURES)).orderBy("host", "page_id").collect()
+    signed = frame(spark, rows, tables.SIGNATURES).selectExpr("*", "string(null) AS failed")
+    found = cluster.collapse(signed).orderBy("host", "page_id").collect()
     assert [(row["host"], row["page_id"], row["count"], row["rank"]) for row in found] == [
         ("h", "a", 3, 1),
         ("h", "d", 1, 2),

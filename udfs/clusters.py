@@ -37,12 +37,16 @@ class ClusterParameters:
 
 @dataclass(frozen=True)
 class Signature:
-    """A page, or `count` pages of equal sketch, to be clustered. size: characters of text."""
+    """A page, or `count` pages of equal sketch, to be clustered. size: characters of text.
+
+    failed: a cluster whose template has not explained it, and which it does not join again.
+    """
 
     page_id: str
     sketch: bytes
     size: int
     count: int = 1
+    failed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,14 +92,14 @@ class _Index:
         self.lsh.insert(len(self.layouts), _minhash(layout.paths))
         self.layouts.append(layout)
 
-    def nearest(self, paths: frozenset[int]) -> tuple[float, str]:
-        """Return (similarity, cluster_id) of the most similar layout, (0.0, "") without any; ties by cluster_id."""
+    def nearest(self, paths: frozenset[int], failed: str | None) -> tuple[float, str]:
+        """Return (similarity, cluster_id) of the most similar layout but one, (0.0, "") without any; ties by id."""
         best = (0.0, "")
         for frame in {layout.frame for layout in self.layouts}:
             rest = paths - frame
             for number in self.lsh.query(_minhash(rest)):
                 layout = self.layouts[number]
-                if layout.frame == frame:
+                if layout.frame == frame and layout.cluster.cluster_id != failed:
                     likeness = similarity(rest, layout.paths)
                     if (-likeness, layout.cluster.cluster_id) < (-best[0], best[1]):
                         best = (likeness, layout.cluster.cluster_id)
@@ -125,7 +129,8 @@ def cluster_host(
     while rest:
         for group in _grow(rest, bare, parameters):
             centre = _representative(group, bare)
-            cluster_id = hashlib.blake2b(f"{host}\0{centre.page_id}".encode(), digest_size=8).hexdigest()
+            name = f"{host}\0{centre.page_id}\0{centre.failed or ''}"  # never that of the cluster that failed
+            cluster_id = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
             index.add(_Layout.of(Cluster(cluster_id, centre.page_id, centre.sketch, packed_frame)))
         # The most central page of a group is not the one that it grew around, so some pages may be left.
         rest = _unlike(rest, paths, index, parameters)
@@ -151,10 +156,10 @@ def _assign(
     parameters: ClusterParameters,
 ) -> list[Assignment]:
     found = []
-    for page_id in sorted(signature.page_id for signature in signatures):
-        best, cluster_id = index.nearest(paths[page_id])
+    for signature in sorted(signatures, key=lambda signature: signature.page_id):
+        best, cluster_id = index.nearest(paths[signature.page_id], signature.failed)
         if best >= parameters.join:
-            found.append(Assignment(page_id, cluster_id, best))
+            found.append(Assignment(signature.page_id, cluster_id, best))
     return found
 
 
