@@ -44,16 +44,18 @@ def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
     written = [{"page_id": str(number), "split": "s", "offset": number} for number in range(5)]
     with parts.writer(path, tables.UNEXPLAINED) as out:
         for row in written:
-            out.add(row)
+            out.add(row | {"cluster_id": "c"})
     assert out.rows == 5
-    assert list(parts.read(path, tables.UNEXPLAINED)) == written
+    assert list(parts.read(path, tables.UNEXPLAINED)) == [row | {"cluster_id": "c"} for row in written]
 
 
 def test_columns_that_a_row_lacks_are_null(tmp_path: Path) -> None:
     path = str(tmp_path / "part.parquet")
     with parts.writer(path, tables.UNEXPLAINED) as out:
         out.add({"page_id": "a"})
-    assert list(parts.read(path, tables.UNEXPLAINED)) == [{"page_id": "a", "split": None, "offset": None}]
+    assert list(parts.read(path, tables.UNEXPLAINED)) == [
+        {"page_id": "a", "split": None, "offset": None, "cluster_id": None}
+    ]
 
 
 def test_a_file_of_another_table_is_refused(tmp_path: Path) -> None:
