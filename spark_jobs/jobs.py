@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark_jobs import cluster, extract, induce, label, propagate, session, sign, stages
+from spark_jobs import cluster, evaluate, extract, induce, label, propagate, session, sign, stages
 from spark_jobs.errors import RequestError
 from spark_jobs.stages import Manifest
 from udfs.classifiers import from_spec
@@ -29,6 +29,8 @@ def run(job: str, options: Any) -> Iterable[str]:
 def _run(spark: SparkSession, job: str, options: Any) -> Iterable[str]:
     if job == "extract":
         return extract.table(extract.run(spark, options))
+    if job == "evaluate":
+        return evaluate.run(spark, options)
     if job == "sign":
         return _lines("sign", sign.run(spark, stages.begin(options), options))
     plan = stages.resume(options.output)

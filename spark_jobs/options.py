@@ -47,7 +47,22 @@ _SESSION = "the Spark session, where spark-submit has not started one"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class SessionOptions:
+    """The local session."""
+
+    master: str = option("Spark master", "local[*]", group=_SESSION)
+    conf: tuple[str, ...] = option(
+        "Spark property, repeatable",
+        (),
+        group=_SESSION,
+        metavar="KEY=VALUE",
+        type=_property,
+        action="append",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(SessionOptions):
     """What every job of a run takes: where the run lives, what a page may cost, and the local session."""
 
     output: str = option("directory or URL of the run: holds extractions/, run.json and _work/", metavar="OUT")
@@ -61,15 +76,6 @@ class RunOptions:
         "row with the error `memory` or `crash`",
         768,
         type=_positive(int),
-    )
-    master: str = option("Spark master", "local[*]", group=_SESSION)
-    conf: tuple[str, ...] = option(
-        "Spark property, repeatable",
-        (),
-        group=_SESSION,
-        metavar="KEY=VALUE",
-        type=_property,
-        action="append",
     )
 
 
@@ -212,6 +218,30 @@ class ExtractOptions(SignOptions, ClusterOptions, LabelOptions, InduceOptions, P
 
 
 @dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(SessionOptions):
+    """Compare extractions with ground truth, by set, page type, language, site and route."""
+
+    extractions: str = option(
+        "output of a run (OUT or OUT/extractions), or other Parquet with the columns url and text", metavar="PATH"
+    )
+    truth: tuple[str, ...] = option(
+        "ground truth in JSON lines (.jsonl, .jsonl.gz): files, directories, globs; fields as in the README, or "
+        "WebMainBench's",
+        metavar="PATH",
+        nargs="+",
+        action="extend",
+    )
+    split: str | None = option("only the pages of this split of the ground truth, such as test", None, metavar="NAME")
+    output: str | None = option("directory to write the tables pages/ and figures/ to", None, metavar="DIR")
+    worst: int = option("pages to list with the lowest F1", 10, type=_not_negative, metavar="N")
+    floors: str | None = option(
+        "JSON file of figures that must not fall; the job ends with 1 where one does", None, metavar="FILE"
+    )
+    set_floors: bool = option("write what was reached into the floors file, unless a figure fell", False)
+    lower_floors: bool = option("write what was reached into the floors file, also where a figure fell", False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class TemplateOptions:
     """Show, compare, edit or forget templates of a store; a person's edit takes the place of what it was made from."""
 
@@ -246,6 +276,7 @@ JOBS: dict[str, type[Any]] = {
     "label": LabelOptions,
     "induce": InduceOptions,
     "propagate": PropagateOptions,
+    "evaluate": EvaluateOptions,
     "template": TemplateOptions,
     "convert": ConvertOptions,
 }
@@ -280,7 +311,7 @@ def parser() -> argparse.ArgumentParser:
     jobs = top.add_subparsers(dest="job", metavar="JOB", required=True)
     for name, kind in JOBS.items():
         summary = str(kind.__doc__)
-        resume = "" if kind in (TemplateOptions, ConvertOptions) else _RESUME
+        resume = _RESUME if issubclass(kind, RunOptions) else ""
         job = jobs.add_parser(name, help=summary, description=summary, epilog=resume)
         groups: dict[str, Any] = {"": job}
         for field in sorted(dataclasses.fields(kind), key=lambda field: (not _required(field), field.name)):

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark_jobs.errors import RequestError
-from spark_jobs.options import RunOptions
+from spark_jobs.options import SessionOptions
 
 LOCAL_PROPERTIES = {
     "spark.driver.memory": "4g",
@@ -31,7 +31,7 @@ LOCAL_PROPERTIES = {
 """The properties of conf/local.conf, which says why, for a session that no conf file describes."""
 
 
-def start(options: RunOptions) -> SparkSession:
+def start(options: SessionOptions) -> SparkSession:
     """Return the session under spark-submit, or start a local one from `master` and `conf`."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit's own mark
         if options.conf or options.master != type(options).master:

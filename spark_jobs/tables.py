@@ -123,6 +123,56 @@ EXTRACTIONS = pa.schema(
 extracted_by: template, classifier, fallback, none."""
 
 
+SCORES = pa.schema(
+    [
+        ("url", pa.string()),
+        ("id", pa.string()),
+        ("set", pa.string()),
+        ("site", pa.string()),
+        ("lang", pa.string()),
+        ("page_type", pa.string()),
+        ("level", pa.string()),
+        ("extracted_by", pa.string()),
+        ("status", pa.string()),
+        ("error", pa.string()),
+        ("confidence", pa.float64()),
+        ("coverage", pa.float64()),
+        ("found", pa.int64()),
+        ("wanted", pa.int64()),
+        ("precision", pa.float64()),
+        ("recall", pa.float64()),
+        ("f1", pa.float64()),
+        ("rouge_precision", pa.float64()),
+        ("rouge_recall", pa.float64()),
+        ("rouge_f1", pa.float64()),
+        ("snippets", pa.float64()),
+    ]
+)
+"""One row a page with ground truth. extracted_by: as in EXTRACTIONS, or `missing`. found, wanted: words. The figures
+are those of udfs.metrics; null where the ground truth is snippets alone, or none."""
+
+FIGURES = pa.schema(
+    [
+        ("dimension", pa.string()),
+        ("value", pa.string()),
+        ("pages", pa.int64()),
+        ("missing", pa.int64()),
+        ("empty", pa.float64()),
+        ("f1", pa.float64()),
+        ("precision", pa.float64()),
+        ("recall", pa.float64()),
+        ("rouge_f1", pa.float64()),
+        ("rouge_precision", pa.float64()),
+        ("rouge_recall", pa.float64()),
+        ("f1_p5", pa.float64()),
+        ("below_half", pa.float64()),
+        ("snippets", pa.float64()),
+    ]
+)
+"""One row a group of pages: means over them. dimension: what they are grouped by (`all`, `set`, `language` ...); empty:
+share of the pages that have main content whose text is empty; below_half: share of pages with an F1 below 0.5."""
+
+
 def spark_schema(schema: pa.Schema) -> StructType:
     """Derive the Spark schema of a table."""
     return from_arrow_schema(schema)
