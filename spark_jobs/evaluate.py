@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -42,11 +43,22 @@ def run(spark: SparkSession, options: EvaluateOptions) -> Iterable[str]:
 
 
 def _run(spark: SparkSession, options: EvaluateOptions) -> Iterator[str]:
+    with ExitStack() as stack:
+
+        def kept(frame: DataFrame) -> DataFrame:
+            stack.callback(frame.persist().unpersist)
+            return frame
+
+        return _evaluated(spark, options, kept)
+
+
+def _evaluated(spark: SparkSession, options: EvaluateOptions, kept: Callable[[DataFrame], DataFrame]) -> Iterator[str]:
     pinned = floors.read(options.floors) if options.floors else None
-    pages = read_truth(spark, options.truth, options.split).persist()
-    extractions = read_extractions(spark, options.extractions).persist()
+    pages = kept(read_truth(spark, options.truth, options.split))
+    extractions = read_extractions(spark, options.extractions)
     known, left_out = _check(pages, options)
-    scores = evaluate(pages.where("problem IS NULL"), extractions).persist()
+    ours = kept(first_of_url(extractions, _keys(pages)))
+    scores = kept(evaluate(pages.where("problem IS NULL"), ours))
     if not scores.where("extracted_by != 'missing'").head(1):
         raise RequestError(_nothing_common(pages, extractions, options))
     rows = figures(scores).orderBy("dimension", "value")
@@ -55,8 +67,9 @@ def _run(spark: SparkSession, options: EvaluateOptions) -> Iterator[str]:
         tables.write(rows, tables.FIGURES, storage.join(options.output, "figures"))
     found = [row.asDict() for row in rows.collect()]
     found += scoreboard.means_of_means(found)
+    extra = extractions.join(_keys(pages), "url", "left_anti").count()
     lines = [
-        *scoreboard.lines(found, _counts(scores, extractions) | {"left_out": left_out}),
+        *scoreboard.lines(found, _counts(scores, ours) | {"extra": extra, "left_out": left_out}),
         *scoreboard.worst(_worst(scores, options.worst)),
     ]
     fallen = [] if pinned is None else _pin(options, pinned, known, found, lines)
@@ -83,7 +96,7 @@ def _read(batches: Iterable[pa.RecordBatch], places: list[tuple[Any, ...]]) -> I
 
 
 def read_extractions(spark: SparkSession, path: str) -> DataFrame:
-    """Read one row a URL: url, text, what `_WHY` names, and `rows`, how many there were; the first by address counts.
+    """Read extractions: url, text, what `_WHY` names, and `address`, which orders them.
 
     Raises InputError where there is no table, TableError where it lacks a column.
     """
@@ -100,13 +113,26 @@ def read_extractions(spark: SparkSession, path: str) -> DataFrame:
         )
     why = [(F.col(name) if name in names else F.lit(None)).cast(kind).alias(name) for name, kind in _WHY.items()]
     order = [F.col(name) for name in ("split", "offset") if name in names] + [F.xxhash64("text")]
-    row = F.struct(F.col("text").cast("string").alias("text"), *why)
-    chosen = frame.groupBy("url").agg(F.min_by(row, F.struct(*order)).alias("row"), F.count("*").alias("rows"))
+    texts = [F.col(name).cast("string").alias(name) for name in _NEEDED]
+    return frame.select(*texts, *why, F.struct(*order).alias("address"))
+
+
+def first_of_url(extractions: DataFrame, keys: DataFrame) -> DataFrame:
+    """Keep one extraction of each URL among the keys, the first by address; `rows` says how many there were."""
+    row = F.struct("text", *_WHY)
+    wanted = extractions.join(keys, "url", "left_semi")
+    chosen = wanted.groupBy("url").agg(F.min_by(row, "address").alias("row"), F.count("*").alias("rows"))
     return chosen.select("url", "row.*", "rows")
 
 
+def _keys(pages: DataFrame) -> DataFrame:
+    """Return the URLs and ids of ground truth: small beside the texts of a run, most of which it does not name."""
+    known = pages.where("problem IS NULL")
+    return known.select("url").union(known.select("id")).where("url IS NOT NULL").distinct()
+
+
 def evaluate(pages: DataFrame, extractions: DataFrame) -> DataFrame:
-    """Score pages: ground truth and extractions, one row a URL → SCORES, one row for every page of ground truth.
+    """Score pages: ground truth and extractions (one of a URL) → SCORES, one row for every page of ground truth.
 
     A page is found by its `id` where the extractions' URLs are ids, as in a run on WebMainBench with its track_id
     for a URL, else by its URL. A page without an extraction scores 0.
@@ -204,17 +230,10 @@ def _nothing_common(pages: DataFrame, extractions: DataFrame, options: EvaluateO
     )
 
 
-def _counts(scores: DataFrame, extractions: DataFrame) -> dict[str, Any]:
-    rows = extractions.agg(F.count("*"), F.sum("rows")).collect()[0]
-    urls = scores.where("extracted_by != 'missing'").select("url", "id")
+def _counts(scores: DataFrame, ours: DataFrame) -> dict[str, Any]:
     missing = scores.where("extracted_by = 'missing'").select("url").orderBy("url").limit(5).collect()
-    either = urls.select("url").union(urls.select("id")).distinct()
-    matched = extractions.join(either, "url", "left_semi").count()
-    return {
-        "extra": rows[0] - matched,
-        "repeated": (rows[1] or 0) - rows[0],
-        "missing": [row[0] for row in missing],
-    }
+    repeated = ours.agg(F.sum(F.col("rows") - 1)).collect()[0][0]
+    return {"repeated": repeated or 0, "missing": [row[0] for row in missing]}
 
 
 def _worst(scores: DataFrame, count: int) -> list[Row]:

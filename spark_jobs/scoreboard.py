@@ -61,7 +61,7 @@ def lines(rows: Sequence[Row], counts: Mapping[str, Any]) -> Iterator[str]:
     if counts["missing"]:
         yield f"  without extraction: {', '.join(counts['missing'])}{' ...' if total['missing'] > 5 else ''}"
     if counts["repeated"]:
-        yield f"  {counts['repeated']:,} extractions are not the first of their URL, by split and offset, and don't count"
+        yield f"  {counts['repeated']:,} extractions of a URL that has an earlier one (by split and offset) don't count"
     if counts["left_out"]:
         yield f"  {counts['left_out']:,} pages of the files have no ground truth, and are left out"
     yield from _table("", [total, *(row for row in rows if row["dimension"] == "means")], _COLUMNS)
