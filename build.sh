@@ -150,8 +150,8 @@ What to look at next
       .venv/bin/python -c "import pyarrow.dataset as d; print(d.dataset('$here/out/extractions').to_table().to_pandas())"
   options, versions, counts of every route and reason:
       $here/out/run.json
-  what the generator knows to be main content on each page:
-      $here/crawl/truth.jsonl.gz
+  how near that is to what the generator knows to be main content:
+      .venv/bin/stencil evaluate --extractions $here/out --truth $here/crawl/truth.jsonl.gz
   a second run that finds its templates in the store:
       .venv/bin/stencil extract --input '$here/crawl/*.warc.gz' --output $here/again --store $here/templates.store
 EOF
