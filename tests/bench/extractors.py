@@ -5,7 +5,7 @@
 PATH: files of pages (the format of ../shared/corpora, JSON lines with html and gold_text); the default is every set
 of ../shared/corpora/pages that was made to compare extractors. `--sites N` adds N pages of each real site. A page
 has the split of its file, or its site's; sets without one count as test. Extractors that aren't installed are left
-out, and named.
+out, and named: `.venv/bin/pip install resiliparse readability-lxml justext magic-html` (the last one from Python 3.12).
 
 Each page goes through all extractors in turn, timed in CPU seconds, parsing included. Stencil's turn is the product's:
 label the page, cut it by its labels, take main HTML and text. Texts are compared as udfs.metrics says: token F1 (the
