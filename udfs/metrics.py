@@ -76,7 +76,8 @@ def score(found: str, wanted: str) -> PageScore:
 
     ROUGE-N is precision and recall of the grams of N words (Lin, "ROUGE: A Package for Automatic Evaluation of
     Summaries", 2004). WebMainBench takes N = 5 over the tokens of jieba, white space and punctuation among them. Here
-    tokens are `words`, which need no dictionary and do not depend on markup; figures of the two must not be mixed. A text of fewer than five words is one gram, so that short texts can agree.
+    tokens are `words`, which need no dictionary and do not depend on markup; figures of the two must not be mixed.
+    A text of fewer than five words is one gram, so that short texts can agree.
     """
     ours, theirs = words(found), words(wanted)
     tokens = overlap(Counter(ours), Counter(theirs))
