@@ -152,8 +152,8 @@ def measure(case: Case, peer: Peer) -> dict[str, Any]:
 def run(cases: Iterator[Case], peers: list[Peer], reused: Scores, log: Callable[[str], None]) -> Scores:
     """Take every page through all extractors; `reused` are scores of other ones, by extractor and page."""
     scores: Scores = {"pages": {}, "extractors": dict(reused.get("extractors", {})), "scores": {}}
-    scores["scores"] = {name: {} for name in scores["extractors"]} | {peer.name: {} for peer in peers}
-    scores["extractors"] |= {peer.name: {"version": peer.version} for peer in peers}
+    scores["extractors"] = {peer.name: {"version": peer.version} for peer in peers} | scores["extractors"]
+    scores["scores"] = {name: {} for name in scores["extractors"]}
     for number, case in enumerate(cases, 1):
         kept = ("set", "url", "id", "lang", "page_type", "split", "title_in_gold", "template")
         scores["pages"][case.key] = {name: case.row[name] for name in kept if case.row.get(name) is not None}
@@ -162,6 +162,7 @@ def run(cases: Iterator[Case], peers: list[Peer], reused: Scores, log: Callable[
             if case.key not in reused["scores"][name]:
                 sys.exit(f"--reuse has no scores of {name} for {case.key}: run without it, on the same pages")
             scores["scores"][name][case.key] = reused["scores"][name][case.key]
+            scores["pages"][case.key]["reused_cpu"] = reused["pages"][case.key]["cpu"]
         for peer in peers:
             scores["scores"][peer.name][case.key] = measure(case, peer)
         if number % 100 == 0:

@@ -62,14 +62,15 @@ def _row(label: str, pages: int, values: list[float | None]) -> str:
 
 
 def speed(scores: Scores) -> Iterator[str]:
-    """Yield lines: pages per CPU-second, beside what a bare parse takes."""
+    """Yield lines: pages per CPU-second, beside what a bare parse took in the same run."""
     sizes = [page["chars"] for page in scores["pages"].values()]
     size = f"pages of {sum(sizes) / len(sizes) / 1000:.0f} thousand characters"
     yield from ("", f"{size:32}{'pages/CPU-s':>14}{'x bare parse':>14}{'slowest page':>16}")
-    parse = sum(page["cpu"] for page in scores["pages"].values())
     for name, pages in {"bare parse": scores["pages"], **scores["scores"]}.items():
         seconds = [page["cpu"] for page in pages.values()]
-        star = " *of another run" if scores["extractors"].get(name, {}).get("reused") else ""
+        reused = scores["extractors"].get(name, {}).get("reused")
+        star, kept = (" *of another run", "reused_cpu") if reused else ("", "cpu")
+        parse = sum(page[kept] for page in scores["pages"].values())
         rate, times = len(seconds) / max(sum(seconds), 1e-9), sum(seconds) / max(parse, 1e-9)
         yield f"{name + star:32}{rate:14.1f}{times:14.1f}{max(seconds):14.2f} s"
 
