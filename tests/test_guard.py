@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,53 @@ def test_a_hang_on_the_first_attempt_ends_the_process() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, timeout=60)
     assert done.stdout == b"before\n"
     assert done.returncode != 0
+
+
+def get_ready(folder: Path) -> None:
+    """Say that this process is ready, as one that loads a model."""
+    (folder / str(os.getpid())).touch()
+
+
+def fail_to_get_ready() -> None:
+    """Do as a model whose checkpoint is missing."""
+    raise ValueError("no such checkpoint")
+
+
+def which(item: str) -> tuple[str, int]:
+    """Say who does the work."""
+    return behave(item), os.getpid()
+
+
+def test_what_is_prepared_is_prepared_once_in_a_new_process(tmp_path: Path) -> None:
+    """A fork would share its parent's GPU and stand still in its parent's threads."""
+    with Guard(which, QUICK, isolated=True, prepare=partial(get_ready, tmp_path)) as guard:
+        outcomes = [guard(item) for item in ("a", "b", "crash", "c", "recurse", "page", "d")]
+        assert [outcome for outcome in outcomes if isinstance(outcome, Failure)] == [
+            Failure("crash"),
+            Failure("RecursionError"),
+            Failure("too_deep"),
+        ]
+        answers = [outcome for outcome in outcomes if not isinstance(outcome, Failure)]
+        assert [said for said, _ in answers] == ["A", "B", "C", "D"]
+        workers = [pid for _, pid in answers]
+        assert workers[0] == workers[1] and len(set(workers)) == 3 and os.getpid() not in workers
+        assert guard.children == list(dict.fromkeys(workers))  # a page's own fault costs no process
+        assert {path.name for path in tmp_path.iterdir()} == set(map(str, guard.children))
+
+
+def test_inline_what_is_prepared_is_prepared_before_the_first_item(tmp_path: Path) -> None:
+    with Guard(which, QUICK, isolated=False, prepare=partial(get_ready, tmp_path)) as guard:
+        assert not list(tmp_path.iterdir())
+        assert guard("a") == ("A", os.getpid()) == guard("a")
+        assert [path.name for path in tmp_path.iterdir()] == [str(os.getpid())]
+        assert guard.children == []
+
+
+@pytest.mark.parametrize(("isolated", "kind"), [(False, ValueError), (True, RuntimeError)])
+def test_what_cannot_be_prepared_is_no_page_s_fault(isolated: bool, kind: type[Exception]) -> None:
+    guard = Guard(which, QUICK, isolated, prepare=fail_to_get_ready)
+    with guard, pytest.raises(kind, match="no such checkpoint"):
+        guard("a")
 
 
 def test_no_timer_is_left_behind() -> None:

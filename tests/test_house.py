@@ -56,7 +56,7 @@ def test_layers_never_point_back() -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_modules_import_without_torch_and_below_the_jobs_without_spark(package: str) -> None:
     """A finder that refuses the package shows imports at module level, whether it is installed or not."""
-    refused = ["torch", "transformers", "safetensors"] + (["pyspark"] if package != "spark_jobs" else [])
+    refused = ["torch", "transformers", "safetensors", "vllm"] + (["pyspark"] if package != "spark_jobs" else [])
     script = f"""
 import importlib, sys
 class Refuse:
@@ -126,7 +126,7 @@ def declared(lines: list[str]) -> set[str]:
 
 
 def test_dependencies_are_what_is_imported() -> None:
-    optional = {"torch", "transformers", "safetensors", "selectolax", "pyspark", "py4j"}
+    optional = {"torch", "transformers", "safetensors", "selectolax", "vllm", "pyspark", "py4j"}
     # Spark's Arrow functions ask for pandas.
     assert (imported(*PACKAGES) - optional) | {"pandas"} == declared(PROJECT["dependencies"])
 
@@ -138,7 +138,9 @@ def test_tools_of_tests_are_installed_by_setup() -> None:
 
 
 def test_torch_is_an_extra_only() -> None:
-    assert not [line for line in PROJECT["dependencies"] if line.startswith(("torch", "transformers", "pyspark"))]
+    assert not [
+        line for line in PROJECT["dependencies"] if line.startswith(("torch", "transformers", "vllm", "pyspark"))
+    ]
 
 
 def test_build_commands_are_listed() -> None:
@@ -158,9 +160,10 @@ def conf(request: pytest.FixtureRequest) -> Iterator[Path]:
     yield CONF / f"{request.param}.conf"
 
 
-def test_conf_files_hold_properties_with_reasons(conf: Path) -> None:
+@pytest.mark.parametrize("path", sorted(CONF.glob("*.conf")), ids=lambda path: path.name)
+def test_conf_files_hold_properties_with_reasons(path: Path) -> None:
     reasoned = False
-    for line in conf.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
             reasoned = True
         elif line:

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -50,16 +51,29 @@ class Guard(Generic[Item, Result]):
 
     Inline (a task's first attempt), timers of the kernel end the whole process once an item exceeds its
     time: no Python handler runs while C code holds the interpreter. Spark then retries the task, and a retry
-    is isolated: the function runs in a forked child that lives on from item to item, whose death is that
-    item's Failure.
+    is isolated: the function runs in a child that lives on from item to item, whose death is that item's Failure.
+
+    The child is a fork. With `prepare`, which is called once before the first item in the process that works, in
+    no item's time, it is a new interpreter: a fork can use neither a GPU nor the threads that its parent has used.
+    Then `function` and `prepare` must pickle, and any unexpected exception ends the child, for a GPU may not come
+    back from one; what `prepare` raises comes out of the first call. children: process ids of all it had.
     """
 
-    def __init__(self, function: Callable[[Item], Result], limits: Limits, isolated: bool) -> None:
+    def __init__(
+        self,
+        function: Callable[[Item], Result],
+        limits: Limits,
+        isolated: bool,
+        prepare: Callable[[], object] | None = None,
+    ) -> None:
         self._function = function
         self._limits = limits
         self._isolated = isolated
+        self._prepare = prepare
+        self._is_prepared = prepare is None
         self._child: int | None = None
         self._pipe: Connection | None = None
+        self.children: list[int] = []
 
     def __enter__(self) -> Guard[Item, Result]:
         return self
@@ -72,21 +86,28 @@ class Guard(Generic[Item, Result]):
     def __call__(self, item: Item, share: float = 1.0) -> Result | Failure:
         """Run the function on an item; `share` multiplies the time (the pages of a batch)."""
         seconds = self._limits.seconds * share
-        return self._in_child(item, seconds) if self._isolated else _timed(self._function, item, seconds)
+        if self._isolated:
+            return self._in_child(item, seconds)
+        if self._prepare is not None and not self._is_prepared:
+            self._prepare()
+            self._is_prepared = True
+        return _timed(self._function, item, seconds)
 
     def close(self) -> None:
         """End the child, if there is one."""
         self._end()
 
     def _in_child(self, item: Item, seconds: float) -> Result | Failure:
-        pipe = self._pipe or self._fork()
+        pipe = self._pipe or self._start()
         try:
             pipe.send((item, seconds))
             # The child's own timers should end it first.
             outcome: Result | Failure = pipe.recv() if pipe.poll(_WALL * seconds + 1) else Failure("timeout")
         except (EOFError, BrokenPipeError, ConnectionResetError):
             return Failure("timeout" if self._end() in (signal.SIGPROF, signal.SIGALRM) else "crash")
-        if isinstance(outcome, Failure) and outcome.reason in ("timeout", "memory"):
+        if isinstance(outcome, Failure) and (
+            outcome.reason in ("timeout", "memory") or (outcome.detail and self._prepare is not None)
+        ):
             self._end()
         return outcome
 
@@ -102,15 +123,39 @@ class Guard(Generic[Item, Result]):
             self._pipe = None
         return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
-    def _fork(self) -> Connection:
+    def _start(self) -> Connection:
+        pid, pipe = self._fork() if self._prepare is None else self._spawn()
+        self._child, self._pipe = pid, pipe
+        self.children.append(pid)
+        if self._prepare is None:
+            return pipe
+        pipe.send((self._function, self._prepare, self._limits.memory_bytes))
+        try:
+            failure: Failure | None = pipe.recv()
+        except EOFError:
+            failure = Failure("crash")
+        if failure is not None:
+            self._end()
+            raise RuntimeError(f"an isolated process could not start: {failure.reason}: {failure.detail}")
+        return pipe
+
+    def _fork(self) -> tuple[int, Connection]:
         ours, theirs = multiprocessing.Pipe()
-        self._child = os.fork()
-        if self._child == 0:
+        pid = os.fork()
+        if pid == 0:
             ours.close()
             _serve(theirs, self._function, self._limits.memory_bytes)
         theirs.close()
-        self._pipe = ours
-        return ours
+        return pid, ours
+
+    def _spawn(self) -> tuple[int, Connection]:
+        ours, theirs = multiprocessing.Pipe()
+        os.set_inheritable(theirs.fileno(), True)
+        program = f"from udfs import guard; guard.serve({theirs.fileno()})"
+        path = os.pathsep.join(filter(None, sys.path))
+        pid = os.posix_spawn(sys.executable, [sys.executable, "-c", program], os.environ | {"PYTHONPATH": path})
+        theirs.close()
+        return pid, ours
 
 
 def _timed(function: Callable[[Item], Result], item: Item, seconds: float) -> Result | Failure:
@@ -136,10 +181,25 @@ def _attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure
         return Failure(type(error).__name__, f"{error} ({os.path.basename(last.filename)}:{last.lineno})")
 
 
+def serve(descriptor: int) -> NoReturn:
+    """Be the new interpreter of an isolated Guard: get ready, say so, answer items."""
+    pipe = Connection(descriptor)
+    _end_with_parent()
+    function, prepare, memory_bytes = pipe.recv()
+    # The weights of a model are none of a page's memory: the limit starts after them.
+    outcome = _attempt(lambda _: prepare(), None)
+    pipe.send(outcome if isinstance(outcome, Failure) else None)
+    _serve(pipe, function, memory_bytes)
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _serve(pipe: Connection, function: Callable[[Item], Result], memory_bytes: int | None) -> NoReturn:
     """Answer items until the pipe ends; this process never returns into the code that it was forked from."""
     try:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _end_with_parent()
         if memory_bytes is not None:
             allowed = _address_space() + memory_bytes
             resource.setrlimit(resource.RLIMIT_AS, (allowed, allowed))

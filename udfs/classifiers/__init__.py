@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import parse_qsl
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from templates.dom import PageError
 from templates.labels import Labels
+from udfs.classifiers import specs
 
 if TYPE_CHECKING:
     from udfs.input.pages import Page
 
-__all__ = ["Classifier", "Labels", "PageError", "from_spec"]
+__all__ = ["Classifier", "Labels", "Model", "PageError", "from_spec", "loaded_once"]
 
 _ACCEPTED = (
     "'embedded', 'labels:PATH' (files of Parquet or JSONL with url and gold_paths), 'encoder:PATH' or 'decoder:PATH' "
     "(a checkpoint's folder or its name on the Hugging Face hub; options after it, as in "
     "'encoder:PATH?device=cuda&dtype=bfloat16&batch_tokens=65536')"
 )
-_TEXTS = {"encoder": ("device", "dtype"), "decoder": ("device", "dtype", "prompt", "wrapping", "mode")}
-_NUMBERS = {"encoder": ("chunk_tokens", "batch_tokens"), "decoder": ("context_tokens", "batch_tokens")}
 
 
 class Classifier(Protocol):
@@ -34,6 +33,27 @@ class Classifier(Protocol):
     def label(self, pages: Sequence[Page]) -> list[Labels | PageError]:
         """Label pages, in their order; a page that can't be labelled is a PageError value."""
         ...
+
+
+@runtime_checkable
+class Model(Classifier, Protocol):
+    """A classifier with weights. It loads them with its first page, or before, and counts how often."""
+
+    loads: int
+
+    def load(self) -> None:
+        """Load the weights unless they are there. Raises CheckpointError or ValueError."""
+        ...
+
+    def unload(self) -> None:
+        """Give back the memory of the weights, the device's too."""
+        ...
+
+
+@functools.lru_cache(maxsize=2)  # the classifier and the fallback
+def loaded_once(spec: str) -> Classifier:
+    """Return the classifier of a spec, the same one whenever this process asks, so that a model loads once."""
+    return from_spec(spec)
 
 
 def from_spec(spec: str) -> Classifier:
@@ -50,26 +70,14 @@ def from_spec(spec: str) -> Classifier:
         from udfs.classifiers.labels import LabelTable
 
         return LabelTable(argument)
-    if kind in _TEXTS and argument:
-        return _model(spec, kind, argument)
-    raise ValueError(f"no classifier {spec!r}: use {_ACCEPTED}")
-
-
-def _model(spec: str, kind: str, argument: str) -> Classifier:
-    path, _, query = argument.partition("?")
-    options: dict[str, Any] = {}
-    for key, value in parse_qsl(query, keep_blank_values=True):
-        if key in _TEXTS[kind]:
-            options[key] = value
-        elif key in _NUMBERS[kind] and value.isdecimal() and int(value) > 0:
-            options[key] = int(value)
-        else:
-            known = ", ".join(_TEXTS[kind] + _NUMBERS[kind])
-            raise ValueError(f"no option {key}={value} of {kind}: use {known} (the last two are numbers above 0)")
-    if kind == "encoder":
+    model = specs.parse(spec)
+    if model is None:
+        raise ValueError(f"no classifier {spec!r}: use {_ACCEPTED}")
+    arguments: dict[str, Any] = model.arguments()
+    if model.kind == "encoder":
         from udfs.classifiers.encoder import Encoder
 
-        return Encoder(spec, path, **options)
+        return Encoder(spec, model.path, **arguments)
     from udfs.classifiers.decoder import Decoder
 
-    return Decoder(spec, path, **options)
+    return Decoder(spec, model.path, **arguments)

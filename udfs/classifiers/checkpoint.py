@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+
+_MISSING = "models need torch and transformers: pip install 'webstencil[models]' ({})"
 
 
 class CheckpointError(ValueError):
@@ -20,16 +23,33 @@ class Device:
 
 
 def device(name: str = "", dtype: str = "") -> Device:
-    """Choose device and dtype: the GPU if there is one, bfloat16 there and float32 on a CPU."""
-    import torch
+    """Choose device and dtype: the GPU if there is one, bfloat16 there and float32 on a CPU.
 
+    Raises CheckpointError where there is no such device or dtype, or no torch.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise CheckpointError(_MISSING.format(error)) from error
     if not name:
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    kind, _, number = name.partition(":")
+    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
+        raise CheckpointError(f"no device {name!r}: torch sees {torch.cuda.device_count()} GPUs here; use another one")
     if not dtype:
         dtype = "bfloat16" if name.startswith("cuda") else "float32"
     if dtype not in ("bfloat16", "float16", "float32"):
         raise CheckpointError(f"no dtype {dtype!r}: use bfloat16, float16 or float32")
     return Device(name, dtype)
+
+
+def release() -> None:
+    """Give back the memory of a GPU that nothing uses any more."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def load(path: str, kind: Literal["encoder", "decoder"], on: Device) -> tuple[Any, Any]:
@@ -42,9 +62,8 @@ def load(path: str, kind: Literal["encoder", "decoder"], on: Device) -> tuple[An
         import torch
         import transformers
     except ImportError as error:
-        raise CheckpointError(
-            f"models need torch and transformers: pip install 'webstencil[models]' ({error})"
-        ) from error
+        raise CheckpointError(_MISSING.format(error)) from error
+    transformers.utils.logging.disable_progress_bar()  # executors are silent
     wanted = _read_config(transformers, path)
     config = _native_config(transformers, path, wanted)
     if kind == "encoder":

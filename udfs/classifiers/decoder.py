@@ -6,17 +6,17 @@ choices only; the exact mode lets it write token by token within the published g
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from templates.dom import PageError
 from templates.labels import Labels
-from udfs.classifiers import checkpoint, prompts
+from udfs.classifiers import checkpoint, prompts, vllm_backend
 from udfs.classifiers.encoder import split_blocks
 from udfs.classifiers.grammar import LABELS, OPENING, Grammar, State, plain_tokens
 from udfs.classifiers.items import ITEM_ID, Answer, label_pages
+from udfs.classifiers.reader import Reader
 
 if TYPE_CHECKING:
     from udfs.input.pages import Page
@@ -44,21 +44,24 @@ class Decoder:
     prompt: a name in `prompts.SHA256` or a file. wrapping: `published` applies the chat template twice, as the
     code does that the models were evaluated with; `single` once. mode: `fast` or `exact`. context_tokens: of prompt
     and answer; longer pages are asked about in parts. batch_tokens: padded tokens of one batch. Decoding is greedy
-    whatever the checkpoint's generation settings say: they are never read.
+    whatever the checkpoint's generation settings say: they are never read. backend: `transformers`, or `vllm`, which
+    has one mode of its own.
     """
 
     def __init__(
         self, name: str, path: str, device: str = "", dtype: str = "", prompt: str = "short_compact",
         wrapping: str = "published", mode: str = "fast", context_tokens: int = CONTEXT_TOKENS,
-        batch_tokens: int = BATCH_TOKENS,
+        batch_tokens: int = BATCH_TOKENS, backend: str = "transformers",
     ) -> None:  # fmt: skip
+        if backend not in ("transformers", "vllm"):
+            raise ValueError(f"no backend {backend!r}: use transformers or vllm")
         if wrapping not in ("published", "single"):
             raise ValueError(f"no wrapping {wrapping!r}: use published or single")
         if mode not in ("fast", "exact"):
             raise ValueError(f"no mode {mode!r}: use fast or exact")
         self.name = name
         self._path, self._device, self._dtype, self._prompt = path, device, dtype, prompt
-        self._wrapping, self._mode = wrapping, mode
+        self._wrapping, self._mode, self._backend = wrapping, mode, backend
         self._context_tokens, self._batch_tokens = context_tokens, batch_tokens
         self._model: Any = None
         self._tokenizer: Any = None
@@ -77,7 +80,7 @@ class Decoder:
         answers: list[dict[str, float]] = [{} for _ in simplified]
         errors: dict[int, PageError] = {}
         questions = [question for number, text in enumerate(simplified) for question in self.questions(number, text)]
-        for batch in _batched(questions, self._batch_tokens if self._mode == "fast" else 0):
+        for batch in self._batches(questions):
             for question, margins in self._ask(batch):
                 if isinstance(margins, PageError):
                     errors[question.page] = margins
@@ -90,10 +93,22 @@ class Decoder:
         if self._model is not None:
             return
         self._text = prompts.read(self._prompt)
+        if self._backend == "vllm":
+            limits = self._context_tokens, self._batch_tokens
+            self._model = vllm_backend.load(self._path, self._device, self._dtype, *limits)
+            self._tokenizer = self._model.get_tokenizer()
+            self.loads += 1
+            return
         on = checkpoint.device(self._device, self._dtype)
         self._model, self._tokenizer = checkpoint.load(self._path, "decoder", on)
         self._plain = plain_tokens(self._tokenizer.get_vocab(), self._tokenizer.all_special_ids)
         self.loads += 1
+
+    def unload(self) -> None:
+        """Give back the memory of the weights."""
+        if self._model is not None:
+            self._model = None
+            checkpoint.release()
 
     def prompt(self, simplified: str) -> str:
         """Write what the model is fed for a simplified page. Nothing else ever applies a template."""
@@ -116,6 +131,11 @@ class Decoder:
             return [whole]
         found[-1] = (found[-1][0], found[-1][1].removesuffix(_TAIL))
         return list(self._parts(page, found))
+
+    def _batches(self, questions: Sequence[Question]) -> Iterable[list[Question]]:
+        if self._backend == "vllm":  # which makes its own batches
+            return [[*questions]] if questions else []
+        return _batched(questions, self._batch_tokens if self._mode == "fast" else 0)
 
     def _parts(self, page: int, blocks: Sequence[tuple[str, str]]) -> Iterator[Question]:
         items = [item for item, _ in blocks]
@@ -145,24 +165,30 @@ class Decoder:
 
     def _ask(self, batch: list[Question]) -> Iterator[tuple[Question, list[float] | PageError]]:
         """Ask a batch; halve it where the device's memory is too small."""
+        if self._backend == "vllm":
+            asked = [(question.tokens, question.items) for question in batch]
+            yield from zip(batch, vllm_backend.ask(self._model, asked, self._context_tokens), strict=True)
+            return
         import torch
 
         try:
             with torch.inference_mode():
-                margins = self._fast(batch) if self._mode == "fast" else [self._exact(one) for one in batch]
+                margins = self.fast(batch) if self._mode == "fast" else [self.write(one)[0] for one in batch]
         except torch.OutOfMemoryError:
-            torch.cuda.empty_cache()
-            if len(batch) == 1:
-                yield batch[0], PageError("out_of_memory")
-                return
-            self._batch_tokens = max(self._context_tokens, self._batch_tokens // 2)
-            half = len(batch) // 2
-            yield from self._ask(batch[:half])
-            yield from self._ask(batch[half:])
-        else:
+            margins = None
+        if margins is not None:
             yield from zip(batch, margins, strict=True)
+            return
+        checkpoint.release()  # here, since within `except` the error still holds what did not fit
+        if len(batch) == 1:
+            yield batch[0], PageError("out_of_memory")
+            return
+        self._batch_tokens = max(self._context_tokens, self._batch_tokens // 2)
+        half = len(batch) // 2
+        yield from self._ask(batch[:half])
+        yield from self._ask(batch[half:])
 
-    def _fast(self, batch: list[Question]) -> list[list[float]]:
+    def fast(self, batch: list[Question]) -> list[list[float]]:
         """Decide every label by the first tokens of `main` and `other`; margins (main minus other), by item."""
         import torch
 
@@ -170,7 +196,7 @@ class Decoder:
         choices = torch.tensor([spelled[label][0] for label in LABELS], device=self._model.device)
         if choices[0] == choices[1]:
             raise checkpoint.CheckpointError(f"{self._path}: both labels begin with one token; use mode=exact")
-        reader = _Reader(self._model, len(batch))
+        reader = Reader(self._model, len(batch))
         margins: list[list[float]] = [[] for _ in batch]
         fed = [question.tokens + self._tokens(OPENING) for question in batch]
         for number in range(max(len(question.items) for question in batch)):
@@ -187,16 +213,15 @@ class Decoder:
                     fed[row] = [*spelled["main" if found[row] > 0 else "other"]]
         return margins
 
-    def _exact(self, question: Question) -> list[float]:
-        """Write the answer token by token within the grammar; margins by item, at the token that begins its label."""
-        return self.write(question)[0]
-
     def write(self, question: Question) -> tuple[list[float], list[int]]:
-        """Write an answer greedily within the grammar: margins by item (positive: main), and the tokens."""
+        """Write an answer greedily, token by token, within the grammar.
+
+        Returns margins by item (positive: main) at the token that begins its label, and the tokens.
+        """
         import torch
 
         grammar = Grammar(question.items)
-        reader = _Reader(self._model, 1)
+        reader = Reader(self._model, 1)
         state, fed = State(), question.tokens
         margins: list[float] = []
         tokens: list[int] = []
@@ -209,7 +234,7 @@ class Decoder:
             logits = self._logits(reader.read([fed]), candidates)[0].tolist()
             best = max(range(len(logits)), key=logits.__getitem__)
             text = list(followers.values())[best]
-            margins.extend(_margins(grammar, state, text, followers.values(), logits))
+            margins.extend(grammar.margins(state, text, followers.values(), logits))
             state = grammar.advance(state, text) or state
             tokens.append(list(followers)[best])
             fed = tokens[-1:]
@@ -220,66 +245,6 @@ class Decoder:
         head = self._model.get_output_embeddings()
         logits = hidden @ head.weight[tokens].T
         return (logits if head.bias is None else logits + head.bias[tokens]).float()
-
-
-class _Reader:
-    """A model with the keys and values of what it has read, for some rows that grow unequally.
-
-    Rows are padded behind each read; what is padding stays masked, and positions count real tokens only.
-    """
-
-    def __init__(self, model: Any, rows: int) -> None:
-        import transformers
-
-        self._model = model.base_model
-        self._device = model.device
-        self._cache = transformers.DynamicCache()
-        parameters = inspect.signature(self._model.forward).parameters
-        self._cache_name = "cache" if "cache" in parameters else "past_key_values"  # until transformers 5.2x
-        self._mask: list[list[int]] = [[] for _ in range(rows)]
-        self._lengths = [0] * rows
-
-    def read(self, fed: Sequence[list[int]]) -> Any:
-        """Read more tokens of each row, possibly none; the last hidden state of each: (rows, hidden)."""
-        import torch
-
-        device = self._device
-        longest = max(map(len, fed))
-        is_first = not any(self._lengths)
-        positions = [list(range(length, length + longest)) for length in self._lengths]
-        for row, tokens in enumerate(fed):
-            self._mask[row] += [1] * len(tokens) + [0] * (longest - len(tokens))
-            self._lengths[row] += len(tokens)
-        hidden = self._model(
-            input_ids=torch.tensor([tokens + [0] * (longest - len(tokens)) for tokens in fed], device=device),
-            # At first, what is behind a row's end is masked by causality alone; without a mask, SDPA needs no
-            # memory for it.
-            attention_mask=None if is_first else torch.tensor(self._mask, device=device),
-            position_ids=torch.tensor(positions, device=device),
-            use_cache=True,
-            **{self._cache_name: self._cache},
-        ).last_hidden_state
-        last = torch.tensor([max(0, len(tokens) - 1) for tokens in fed], device=device)
-        return hidden[torch.arange(len(fed), device=device), last]
-
-
-def _margins(
-    grammar: Grammar, state: State, text: str, followers: Iterable[str], logits: Sequence[float]
-) -> Iterator[float]:
-    """Yield a margin for each label that a token begins: of all tokens that begin it, main against other."""
-    written = grammar.begun(state, text)
-    if not written:
-        return
-    rivals = [(grammar.begun(state, follower), logit) for follower, logit in zip(followers, logits, strict=True)]
-    top = max(logits)
-    for number, label in enumerate(written):
-        sums = dict.fromkeys(LABELS, 1e-9)
-        for labels, logit in rivals:
-            if len(labels) > number:
-                sums[labels[number]] += math.exp(logit - top)
-        margin = math.log(sums["main"]) - math.log(sums["other"])
-        # The token that was written is the likeliest one, which decides, whatever all tokens together say.
-        yield max(margin, 1e-6) if label == "main" else min(margin, -1e-6)
 
 
 def _logistic(margin: float) -> float:

@@ -71,7 +71,7 @@ class Encoder:
         """Compute the logits (other, main) of every block: a float32 tensor (blocks, 2) a page, or a PageError."""
         import torch
 
-        self._load()
+        self.load()
         counts: list[int] = []
         chunks: list[Chunk] = []
         for number, text in enumerate(simplified):
@@ -87,7 +87,8 @@ class Encoder:
                     results[chunk.page][chunk.blocks] = values
         return results
 
-    def _load(self) -> None:
+    def load(self) -> None:
+        """Load the weights, unless they are there. Raises CheckpointError."""
         if self._model is not None:
             return
         on = checkpoint.device(self._device, self._dtype)
@@ -97,6 +98,12 @@ class Encoder:
             self._tokenizer.add_special_tokens({"additional_special_tokens": [SEPARATOR]})
         if len(self._tokenizer) > self._model.config.vocab_size:
             self._model.resize_token_embeddings(len(self._tokenizer))
+
+    def unload(self) -> None:
+        """Give back the memory of the weights."""
+        if self._model is not None:
+            self._model = None
+            checkpoint.release()
 
     def chunks(self, page: int, blocks: list[str]) -> list[Chunk]:
         """Turn the blocks of a page into what the model reads."""
@@ -112,18 +119,20 @@ class Encoder:
         import torch
 
         try:
-            values = self.forward(batch)
+            values: list[Any] | None = self.forward(batch)
         except torch.OutOfMemoryError:
-            torch.cuda.empty_cache()
-            if len(batch) == 1:
-                yield batch[0], PageError("out_of_memory")
-                return
-            self._batch_tokens = max(self._chunk_tokens, self._batch_tokens // 2)
-            half = len(batch) // 2
-            yield from self._run(batch[:half])
-            yield from self._run(batch[half:])
-        else:
+            values = None
+        if values is not None:
             yield from zip(batch, values, strict=True)
+            return
+        checkpoint.release()  # here, since within `except` the error still holds what did not fit
+        if len(batch) == 1:
+            yield batch[0], PageError("out_of_memory")
+            return
+        self._batch_tokens = max(self._chunk_tokens, self._batch_tokens // 2)
+        half = len(batch) // 2
+        yield from self._run(batch[:half])
+        yield from self._run(batch[half:])
 
     def forward(self, batch: list[Chunk]) -> list[Any]:
         """Read a batch at once: the logits of each chunk's blocks."""

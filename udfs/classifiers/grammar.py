@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 LABELS = ("main", "other")
@@ -24,6 +25,37 @@ class Grammar:
     def __init__(self, items: Sequence[str]) -> None:
         texts = [OPENING + items[0], *items[1:], CLOSING] if items else [OPENING + CLOSING]
         self._texts = texts  # what stands before each label, and the end
+
+    @property
+    def regex(self) -> str:
+        """The answers as a regular expression; items are digits, so nothing needs escaping."""
+        return f"({'|'.join(LABELS)})".join(self._texts)
+
+    @property
+    def longest(self) -> int:
+        """Characters of the longest answer: it has no more tokens."""
+        return len(max(LABELS, key=len).join(self._texts))
+
+    def margins(self, state: State, text: str, followers: Iterable[str], logits: Sequence[float]) -> Iterator[float]:
+        """Yield a margin for each label that a token begins: of all tokens that begin it, main against other."""
+        written = self.begun(state, text)
+        if not written:
+            return
+        rivals = [(self.begun(state, follower), logit) for follower, logit in zip(followers, logits, strict=True)]
+        top = max(logits)
+        for number, label in enumerate(written):
+            sums = dict.fromkeys(LABELS, 1e-9)
+            for labels, logit in rivals:
+                if len(labels) > number:
+                    sums[labels[number]] += math.exp(logit - top)
+            margin = math.log(sums["main"]) - math.log(sums["other"])
+            # The token that was written is the likeliest one, which decides, whatever all tokens together say.
+            yield max(margin, 1e-6) if label == "main" else min(margin, -1e-6)
+
+    def labels(self, answer: str) -> list[str] | None:
+        """Read the labels of a whole answer, in order; None if it is none."""
+        state = self.advance(State(), answer)
+        return self.begun(State(), answer) if state is not None and self.is_complete(state) else None
 
     def advance(self, state: State, text: str) -> State | None:
         """Read characters; None if they can't come there."""
