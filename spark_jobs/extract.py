@@ -12,15 +12,15 @@ from pyspark.sql import functions as F
 
 from spark_jobs import __version__, cluster, induce, label, passes, propagate, refresh, sign, stages, tables
 from spark_jobs.errors import JobError
-from spark_jobs.options import ExtractOptions
+from spark_jobs.options import ExtractOptions, SignOptions
 from spark_jobs.stages import Manifest, Plan
 from templates import storage
 
 Report = dict[str, Any]
 """What run.json holds."""
 
-_LIBRARIES = ("pyspark", "lxml", "pyarrow", "numpy", "fastwarc", "tldextract")
-_OF_A_STAGE = ("rows", "counts", "examples", "seconds", "cpu_seconds")
+_LIBRARIES = ("pyspark", "lxml", "pyarrow", "numpy", "tldextract", "torch", "transformers")
+_OF_A_STAGE = ("rows", "counts", "examples", "model", "seconds", "cpu_seconds")
 _NOT_OF_THE_RUN = ("master", "conf", "overwrite")
 
 
@@ -76,12 +76,12 @@ def check(signatures: DataFrame, extractions: DataFrame) -> None:
 
 def account(
     spark: SparkSession,
-    options: ExtractOptions,
+    options: SignOptions,
     plan: Plan,
     done: dict[str, Manifest],
     extractions: DataFrame,
 ) -> Report:
-    """Account for a run, from the tables that it wrote."""
+    """Account for a run, from the tables that it wrote; the first of its stages has read the whole input."""
     counted = extractions.groupBy("extracted_by", "error").count().collect()
     routes: dict[str, int] = {}
     errors: dict[str, int] = {}
@@ -90,15 +90,16 @@ def account(
         if row["error"] is not None:
             errors[row["error"]] = errors.get(row["error"], 0) + row["count"]
     pages = sum(routes.values())
+    first = next(iter(done.values()))
     labelled = sum(
         manifest["rows"] - manifest["counts"].get("witness", 0)
         for name, manifest in done.items()
-        if name.endswith("/label")
+        if name.split("/")[-1] == "label"
     )
     return {
         "options": {name: value for name, value in asdict(options).items() if name not in _NOT_OF_THE_RUN},
         "versions": versions(spark),
-        "input": {"splits": len(plan.splits), "key": plan.key, "skipped": done["sign"]["skipped"]},
+        "input": {"splits": len(plan.splits), "key": plan.key, "skipped": first["skipped"]},
         "pages": pages,
         "extracted_by": dict(sorted(routes.items())),
         "errors": dict(sorted(errors.items())),
@@ -118,7 +119,7 @@ def versions(spark: SparkSession) -> dict[str, str]:
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = "unknown"
+            continue  # models are an extra
     return found
 
 
@@ -145,6 +146,9 @@ def table(report: Report) -> list[str]:
             f"  {row['explained']:>6,} of {row['pages']:>6,} pages explained  {row['host']}"
             for row in stored["drifted"]
         ]
+    for name, stage in report["stages"].items():
+        if used := stage.get("model"):
+            lines.append(f"{name}: the model was loaded {used['loads']:,} times, in {used['processes']:,} processes")
     lines.append("time")
     for name, stage in report["stages"].items():
         lines.append(f"  {stage['seconds']:>10,.1f} s  {name}")

@@ -7,8 +7,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark_jobs import cluster, evaluate, extract, induce, label, propagate, session, sign, stages
+from spark_jobs import cluster, evaluate, extract, induce, label, label_pages, propagate, session, sign, stages
 from spark_jobs.errors import RequestError
+from spark_jobs.options import LabelJobOptions, LabelOptions
 from spark_jobs.stages import Manifest
 from udfs.classifiers import from_spec
 
@@ -19,6 +20,11 @@ def run(job: str, options: Any) -> Iterable[str]:
     """Run a job; raises StencilError."""
     for name in ("classifier", "fallback"):
         check_spec(getattr(options, name, "none"))
+    if isinstance(options, LabelOptions):
+        try:
+            label.spec_of(options)
+        except ValueError as error:
+            raise RequestError(str(error)) from error
     spark = session.start(options)
     try:
         return _run(spark, job, options)
@@ -29,6 +35,8 @@ def run(job: str, options: Any) -> Iterable[str]:
 def _run(spark: SparkSession, job: str, options: Any) -> Iterable[str]:
     if job == "extract":
         return extract.table(extract.run(spark, options))
+    if job == "label" and isinstance(options, LabelJobOptions) and options.input:
+        return extract.table(label_pages.run(spark, options))
     if job == "evaluate":
         return evaluate.run(spark, options)
     if job == "sign":

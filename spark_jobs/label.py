@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs import parts, passes, sidecars, tables
-from spark_jobs.options import LabelOptions
+from spark_jobs import gpus, parts, passes, sidecars, tables
+from spark_jobs.options import LabelOptions, ModelOptions
 from spark_jobs.sign import limits
 from spark_jobs.stages import Manifest, Plan
 from templates import storage
-from templates.dom import PageError
 from templates.labels import Labels
-from udfs.classifiers import Classifier, from_spec
-from udfs.guard import Failure, Guard, Limits
+from udfs.classifiers import specs
+from udfs.guard import Failure, Limits
 from udfs.input.sources import Page, SourceOptions, Split, fetch
-
-BATCH_PAGES = 32
-BATCH_CHARS = 4 << 20
-"""A classifier gets so much at once: enough to fill a model's batch, far less than a worker's memory."""
+from udfs.labelling import Labeller
 
 
 def run(spark: SparkSession, plan: Plan, number: int, options: LabelOptions) -> Manifest:
     """Label the representative and audit pages of a round, into `label/data`, within the model budget."""
     cluster = plan.finished(f"round-{number}/cluster")
+    spec = spec_of(options)
     stage = plan.stage(
         f"round-{number}/label",
         {"cluster": cluster["key"]},
-        {"classifier": options.classifier, "model_budget": options.model_budget},
+        {"classifier": specs.identity(spec), "model_budget": options.model_budget},
     )
 
     def work(attempt: str) -> Manifest:
@@ -44,10 +39,11 @@ def run(spark: SparkSession, plan: Plan, number: int, options: LabelOptions) -> 
             source=plan.source,
             side=side,
             target=stage.path("data"),
-            spec=options.classifier,
-            limits=limits(options),
+            spec=spec,
+            limits=bounds(options, spec),
         )
-        return passes.totals(passes.run(spark, stage, sidecars.splits(side, plan.splits), task))
+        profile = gpus.profile(spark, options.label_gpus)
+        return passes.totals(passes.run(spark, stage, sidecars.splits(side, plan.splits), task, profile))
 
     return stage.run(work)
 
@@ -87,34 +83,19 @@ def label_split(
     tally = passes.Tally()
     path = storage.join(target, f"{passes.part_name(split)}.parquet")
     pages = fetch(split, sorted(wanted), source)
-    with (
-        parts.writer(path, tables.LABELS) as out,
-        Guard(load_classifier(spec).label, limits, isolated) as label,
-    ):
-        for batch in _batches(pages, 1 if isolated else BATCH_PAGES):
+    with parts.writer(path, tables.LABELS) as out, Labeller(gpus.placed(spec), limits, isolated) as label:
+        for batch in label.batches(pages):
             unlabelled = [page for page in batch if wanted[page.offset]["role"] != "witness"]
-            outcomes = dict(zip((page.offset for page in unlabelled), _label(label, unlabelled), strict=True))
+            outcomes = dict(zip((page.offset for page in unlabelled), label(unlabelled), strict=True))
             for page in batch:
                 outcome = outcomes.get(page.offset)
                 if isinstance(outcome, Failure):
                     tally.failure(page, outcome)
-                row = _row(page, wanted[page.offset]) | _outcome(outcome, spec)
+                row = _row(page, wanted[page.offset]) | _outcome(outcome, specs.identity(spec))
                 tally.counts[row.get("error") or row["role"]] += 1
                 out.add(row)
+        tally.model = label.used()
     return tally.summary(out.rows)
-
-
-def _label(
-    label: Guard[Sequence[Page], list[Labels | PageError]], batch: Sequence[Page]
-) -> list[Labels | PageError | Failure]:
-    if not batch:
-        return []
-    outcome = label(batch, share=len(batch))
-    if not isinstance(outcome, Failure):
-        return [*outcome]
-    if len(batch) == 1:
-        return [outcome]
-    return [result for page in batch for result in _label(label, [page])]
 
 
 def _row(page: Page, wanted: parts.Row) -> parts.Row:
@@ -128,35 +109,32 @@ def _row(page: Page, wanted: parts.Row) -> parts.Row:
     }
 
 
-def _outcome(outcome: Labels | PageError | Failure | None, spec: str) -> parts.Row:
+def _outcome(outcome: Labels | Failure | None, classifier: str) -> parts.Row:
     if outcome is None:
         return {}
-    if isinstance(outcome, Labels):
-        return {
-            "classifier": spec,
-            "paths": list(outcome.paths),
-            "probabilities": list(outcome.probabilities),
-        }
-    return {"classifier": spec, "error": outcome.reason}
+    if isinstance(outcome, Failure):
+        return {"classifier": classifier, "error": outcome.reason}
+    return {
+        "classifier": classifier,
+        "paths": list(outcome.paths),
+        "probabilities": list(outcome.probabilities),
+    }
 
 
-def _batches(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
-    batch: list[Page] = []
-    chars = 0
-    for page in pages:
-        if batch and (len(batch) >= size or chars + len(page.html) > BATCH_CHARS):
-            yield batch
-            batch, chars = [], 0
-        batch.append(page)
-        chars += len(page.html)
-    if batch:
-        yield batch
+def spec_of(options: LabelOptions) -> str:
+    """Return the classifier's spec with the options of its model filled in.
+
+    Raises ValueError where it is no model, or says something else.
+    """
+    given = {"device": options.device, "dtype": options.dtype, "batch_tokens": options.max_batch_tokens}
+    return specs.filled(options.classifier, **given)
 
 
-@functools.lru_cache(maxsize=2)  # the classifier and the fallback; a model loads once in a worker
-def load_classifier(spec: str) -> Classifier:
-    """Build the classifier of a spec, once in a worker."""
-    return from_spec(spec)
+def bounds(options: ModelOptions, spec: str | None) -> Limits:
+    """Take the bounds of a page that the classifier of a spec labels from the options."""
+    if spec is None or not specs.is_model(spec):
+        return limits(options)
+    return Limits(options.label_seconds, None)
 
 
 def left(plan: Plan, number: int, budget: float | None) -> int | None:

@@ -145,15 +145,57 @@ class ClusterOptions(StoreOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelOptions(RunOptions):
+class ModelOptions(RunOptions):
+    """What a model may cost."""
+
+    label_seconds: float = option(
+        "CPU time, on all cores, that a model (encoder, decoder) may take for one page, in place of --page-seconds; "
+        "an average of the pages that it gets at once, up to 32. --page-memory-mb does not bind a model",
+        300.0,
+        type=_positive(float),
+    )
+
+
+def _share(text: str) -> float:
+    if not 0 < float(text) <= 1:
+        raise argparse.ArgumentTypeError(f"must be greater than 0 and at most 1: {text}")
+    return float(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions(ModelOptions):
     """Label the representative pages with the classifier."""
 
     classifier: str = option(
-        "what labels representative pages: `embedded` (ships with Stencil, rules on block features) or "
-        "`labels:PATH` (a table of url, gold_paths and gold_excluded_paths: a file, a directory or a glob of "
-        "Parquet or JSONL)",
+        "what labels pages: `embedded` (ships with Stencil, rules on block features), `labels:PATH` (a table of url, "
+        "gold_paths and gold_excluded_paths: a file, a directory or a glob of Parquet or JSONL), or a model: "
+        "`encoder:PATH` or `decoder:PATH` (a checkpoint's folder, or its name on the Hugging Face hub)",
         "embedded",
         metavar="SPEC",
+    )
+    device: str | None = option(
+        "torch device of the classifier's model, such as cuda, cuda:1 or cpu; default: the GPU that Spark assigned "
+        "to the task, else the GPU if there is one",
+        None,
+        metavar="NAME",
+    )
+    dtype: Literal["bfloat16", "float16", "float32"] | None = option(
+        "numbers that the classifier's model computes with; default: bfloat16 on a GPU, else float32",
+        None,
+        choices=("bfloat16", "float16", "float32"),
+    )
+    max_batch_tokens: int | None = option(
+        "most tokens, with padding, that the classifier's model reads at once; halved where the memory of the "
+        "device is too small; default: 65536",
+        None,
+        type=_positive(int),
+    )
+    label_gpus: float | None = option(
+        "GPUs that one task of the label stage takes: 1, or a share such as 0.5 where two tasks are to share one; asks "
+        "the cluster for executors with a GPU for this stage alone. Default: the executors that there are",
+        None,
+        metavar="SHARE",
+        type=_share,
     )
     model_budget: float | None = option(
         "most pages to label in all rounds: a share of the pages (up to 1) or a count; the largest clusters "
@@ -187,8 +229,8 @@ def _columns(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PropagateOptions(RunOptions):
-    """Apply the templates to all pages and write the extractions."""
+class ConversionOptions(RunOptions):
+    """What is made of main HTML."""
 
     emit: tuple[str, ...] = option(
         "columns to make of the main HTML beside its text: markdown, content_list, both with a comma, or none",
@@ -198,6 +240,11 @@ class PropagateOptions(RunOptions):
     )
     links: Literal["none", "inline"] = _LINKS
     images: Literal["none", "alt", "inline"] = _IMAGES
+
+
+@dataclass(frozen=True, kw_only=True)
+class PropagateOptions(ConversionOptions, ModelOptions):
+    """Apply the templates to all pages and write the extractions."""
 
     rounds: int = option(
         "pages that no template explains are clustered and labelled again, up to so many rounds in all; the "
@@ -242,6 +289,13 @@ class EvaluateOptions(SessionOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LabelJobOptions(SignOptions, LabelOptions, ConversionOptions):
+    """Label every page of --input by itself; without --input, the representative pages of the run in OUT."""
+
+    input: tuple[str, ...] = dataclasses.field(default=(), metadata=SignOptions.__dataclass_fields__["input"].metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
 class TemplateOptions:
     """Show, compare, edit or forget templates of a store; a person's edit takes the place of what it was made from."""
 
@@ -273,7 +327,7 @@ JOBS: dict[str, type[Any]] = {
     "extract": ExtractOptions,
     "sign": SignOptions,
     "cluster": ClusterOptions,
-    "label": LabelOptions,
+    "label": LabelJobOptions,
     "induce": InduceOptions,
     "propagate": PropagateOptions,
     "evaluate": EvaluateOptions,

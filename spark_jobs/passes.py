@@ -18,6 +18,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
+from pyspark.resource import ResourceProfile
 from pyspark.sql import SparkSession
 
 from spark_jobs.errors import JobError
@@ -25,12 +26,13 @@ from spark_jobs.stages import Stage
 from templates import storage
 from udfs.guard import Failure
 from udfs.input.sources import Page, Split
+from udfs.labelling import Used
 
 log = logging.getLogger("stencil")
 
 Summary = dict[str, Any]
 """What a task did: `rows` written, `counts` and `skipped` by reason, `examples` of unexpected exceptions by
-name; the pass adds split, key and cpu_seconds."""
+name, and where a model worked its use in `model`; the pass adds split, key and cpu_seconds."""
 
 Work = Callable[[Split, bool], Summary]
 """One split's work; the flag says whether to isolate pages. The file it writes replaces an earlier one."""
@@ -44,9 +46,12 @@ def part_name(split: Split) -> str:
     return f"part-{hashlib.blake2b(split.name.encode(), digest_size=8).hexdigest()}"
 
 
-def run(spark: SparkSession, stage: Stage, splits: Sequence[Split], work: Work) -> list[Summary]:
+def run(
+    spark: SparkSession, stage: Stage, splits: Sequence[Split], work: Work, profile: ResourceProfile | None = None
+) -> list[Summary]:
     """Do the work of the splits that have not been done; returns the summaries of all, in the splits' order.
 
+    profile: the resources of its tasks and of their executors, if not those of the session.
     Raises JobError when a task has failed as often as Spark allows.
     """
     for directory in (stage.path("data"), stage.path("done")):
@@ -57,11 +62,9 @@ def run(spark: SparkSession, stage: Stage, splits: Sequence[Split], work: Work) 
     if missing:
         if len(missing) < len(splits):
             log.info("%s: %d of %d splits are done already", stage.name, len(splits) - len(missing), len(splits))
-        # A range puts exactly one split into each partition, which no repartition of a DataFrame promises.
-        frame = spark.range(0, len(missing), 1, len(missing))
-        task = partial(_run_tasks, names=missing, work=work, done=stage.path("done"), key=stage.key)
+        task = partial(_run_task, names=missing, work=work, done=stage.path("done"), key=stage.key)
         with progress:
-            execute(stage.name, lambda: frame.mapInArrow(task, "split string").collect())
+            execute(stage.name, lambda: _launch(spark, len(missing), task, profile))
     progress.poll()
     return [progress.done[split.name] for split in splits]
 
@@ -73,6 +76,7 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
+    model: Used | None = None
 
     def failure(self, page: Page, failure: Failure) -> None:
         """Keep the first page of each kind of exception that nobody expected: most likely a fault of ours."""
@@ -82,7 +86,8 @@ class Tally:
     def summary(self, rows: int) -> Summary:
         """Make the summary of a task that has written so many rows."""
         counted = {"counts": dict(self.counts), "skipped": dict(self.skipped)}
-        return {"rows": rows, "examples": self.examples} | counted
+        used = {"model": self.model} if self.model is not None else {}
+        return {"rows": rows, "examples": self.examples} | counted | used
 
 
 def totals(summaries: Iterable[Summary]) -> Summary:
@@ -91,13 +96,18 @@ def totals(summaries: Iterable[Summary]) -> Summary:
     skipped: Counter[str] = Counter()
     examples: dict[str, str] = {}
     rows, cpu = 0, 0.0
+    used: list[Used] = []
     for summary in summaries:
+        used += [summary["model"]] if "model" in summary else []
         examples = summary["examples"] | examples
         counts.update(summary["counts"])
         skipped.update(summary["skipped"])
         rows += summary["rows"]
         cpu += summary["cpu_seconds"]
-    found = {"rows": rows, "counts": dict(counts), "skipped": dict(skipped), "examples": examples}
+    found: Summary = {"rows": rows, "counts": dict(counts), "skipped": dict(skipped), "examples": examples}
+    if used:
+        processes = {name for use in used for name in use["processes"]}
+        found["model"] = {"loads": sum(use["loads"] for use in used), "processes": len(processes)}
     return found | {"cpu_seconds": round(cpu, 1)}
 
 
@@ -123,19 +133,30 @@ def isolated() -> bool:
     return context is not None and context.attemptNumber() > 0
 
 
-def _run_tasks(
-    batches: Iterable[pa.RecordBatch], names: Sequence[str], work: Work, done: str, key: str
-) -> Iterator[pa.RecordBatch]:
-    retried = isolated()
+def _launch(spark: SparkSession, count: int, task: Callable[[int], str], profile: ResourceProfile | None) -> object:
+    """Run a task for each number up to count, each in a partition of its own."""
+    if profile is not None:  # DataFrames take one from Spark 4.0 on only
+        numbers = spark.sparkContext.parallelize(range(count), count)
+        return numbers.withResources(profile).map(task).collect()
+    # A range puts exactly one split into each partition, which no repartition of a DataFrame promises.
+    frame = spark.range(0, count, 1, count)
+    return frame.mapInArrow(partial(_run_tasks, task=task), "split string").collect()
+
+
+def _run_tasks(batches: Iterable[pa.RecordBatch], task: Callable[[int], str]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            name = names[number]
-            split = Split.parse(name)
-            start = _cpu_seconds()
-            summary = {"split": name, "key": key} | work(split, retried)
-            summary["cpu_seconds"] = round(_cpu_seconds() - start, 3)
-            storage.write_json(storage.join(done, f"{part_name(split)}.json"), summary)
-            yield pa.RecordBatch.from_pydict({"split": [name]}, _TASK)
+            yield pa.RecordBatch.from_pydict({"split": [task(number)]}, _TASK)
+
+
+def _run_task(number: int, names: Sequence[str], work: Work, done: str, key: str) -> str:
+    name = names[number]
+    split = Split.parse(name)
+    start = _cpu_seconds()
+    summary: Summary = {"split": name, "key": key} | work(split, isolated())
+    summary["cpu_seconds"] = round(_cpu_seconds() - start, 3)
+    storage.write_json(storage.join(done, f"{part_name(split)}.json"), summary)
+    return name
 
 
 def _cpu_seconds() -> float:

@@ -10,18 +10,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs import parts, passes, sidecars, tables
-from spark_jobs.label import load_classifier
+from spark_jobs import gpus, parts, passes, sidecars, tables
+from spark_jobs.label import bounds
 from spark_jobs.options import PropagateOptions
-from spark_jobs.sign import failed, limits
+from spark_jobs.sign import failed
 from spark_jobs.stages import Manifest, Plan
 from templates import storage
 from templates.labels import Labels
-from udfs.classifiers import Classifier
+from udfs.classifiers import loaded_once, specs
 from udfs.conversion.spans import Modes
 from udfs.extraction import Conversion, Decision, extract_page
 from udfs.guard import Failure, Guard, Limits
 from udfs.input.sources import Page, SourceOptions, Split, fetch, read_split
+from udfs.labelling import Bounded
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,9 @@ def run(spark: SparkSession, plan: Plan, number: int, options: PropagateOptions)
     inputs = {part: plan.finished(f"{name}/{part}")["key"] for part in ("cluster", "label", "induce")}
     last = number >= options.rounds
     fallback = options.fallback if last and options.fallback != "none" else None
+    kept = specs.identity(fallback) if fallback else None
     conversion = Conversion(options.emit, Modes(options.links, options.images))
-    stage = plan.stage(f"{name}/propagate", inputs, {"last": last, "fallback": fallback} | asdict(conversion))
+    stage = plan.stage(f"{name}/propagate", inputs, {"last": last, "fallback": kept} | asdict(conversion))
 
     def work(attempt: str) -> Manifest:
         side = storage.join(attempt, "side")
@@ -67,7 +69,7 @@ def run(spark: SparkSession, plan: Plan, number: int, options: PropagateOptions)
             unexplained,
             fallback,
             number == 1,
-            limits(options),
+            bounds(options, fallback),
             conversion,
         )
         splits = plan.splits if number == 1 else sidecars.splits(side, plan.splits)
@@ -156,14 +158,15 @@ def propagate_split(split: Split, isolated: bool, task: Propagation) -> passes.S
         read_split(split, task.source, tally.skipped) if task.whole else fetch(split, sorted(side.pages), task.source)
     )
     name = f"{passes.part_name(split)}.parquet"
-    fallback = load_classifier(task.fallback) if task.fallback else None
+    fallback = gpus.placed(task.fallback) if task.fallback else None
+    bounded = Bounded(fallback, isolated)
     work = partial(extract, side=side, fallback=fallback, conversion=task.conversion)
     seen = 0
     with ExitStack() as stack:
         out = stack.enter_context(parts.writer(storage.join(task.extractions, task.prefix + name), tables.EXTRACTIONS))
         if task.unexplained is not None:
             left = stack.enter_context(parts.writer(storage.join(task.unexplained, name), tables.UNEXPLAINED))
-        guarded = stack.enter_context(Guard(work, task.limits, isolated))
+        guarded = stack.enter_context(Guard(work, task.limits, isolated, bounded.prepare))
         for page in pages:
             known = side.pages.get(page.offset)
             if known is None or known["page_id"] != page.page_id:
@@ -180,16 +183,17 @@ def propagate_split(split: Split, isolated: bool, task: Propagation) -> passes.S
             else:
                 left.add(row)
                 tally.counts["unexplained"] += 1
+        tally.model = bounded.used(guarded.children)
     if seen != len(side.pages):
         raise RuntimeError(f"{split.name} has changed since it was signed: {len(side.pages)} pages then, now {seen}")
     return tally.summary(out.rows)
 
 
-def extract(page: Page, side: Sidecar, fallback: Classifier | None, conversion: Conversion) -> tuple[parts.Row, bool]:
+def extract(page: Page, side: Sidecar, fallback: str | None, conversion: Conversion) -> tuple[parts.Row, bool]:
     """Return a page's row and whether it was explained, by what the sidecar knows of it; raises PageError."""
     cluster_id = side.pages[page.offset]["cluster_id"]
     decision = Decision(cluster_id, side.templates.get(cluster_id), side.labels.get(page.page_id))
-    return extract_page(page, decision, fallback, conversion)
+    return extract_page(page, decision, loaded_once(fallback) if fallback else None, conversion)
 
 
 def failure(page: Page, reason: str) -> parts.Row:

@@ -155,8 +155,8 @@ class Plan:
         return number
 
 
-def begin(options: SignOptions) -> Plan:
-    """Find the input's splits and bind the output to them; raises InputError, OutputError."""
+def begin(options: SignOptions, job: str = "extract") -> Plan:
+    """Find the input's splits and bind the output to them, and to the job; raises InputError, OutputError."""
     if options.overwrite:
         for name in ("extractions", "run.json", "_work"):
             storage.remove(storage.join(options.output, name))
@@ -172,6 +172,7 @@ def begin(options: SignOptions) -> Plan:
     except (ValueError, OSError) as error:
         raise InputError(str(error)) from error
     plan = {
+        "job": job,
         "source": json.loads(json.dumps(asdict(source))),
         "splits": [split.name for split in splits],
         "bytes": {path: _size(path) for path in sorted({split.path for split in splits})},
@@ -182,6 +183,8 @@ def begin(options: SignOptions) -> Plan:
         if storage.list_names(storage.join(options.output, "extractions")):
             raise OutputError(f"{options.output}/extractions exists and is no run of ours: choose another --output")
         storage.write_json(path, plan)
+    elif there.get("job") != job:
+        raise OutputError(_of_another_job(options.output, there.get("job")))
     elif there != plan:
         raise OutputError(
             f"{options.output} holds a run on other input or of other input options: {len(there['splits'])} "
@@ -195,8 +198,16 @@ def resume(output: str) -> Plan:
     plan = storage.read_json(storage.join(output, "_work", "splits.json"))
     if plan is None:
         raise OutputError(f"{output} holds no run: begin one with `stencil sign --input … --output {output}`")
+    if plan.get("job") != "extract":
+        raise OutputError(_of_another_job(output, plan.get("job")))
     source = SourceOptions(**plan["source"] | {"statuses": tuple(plan["source"]["statuses"])})
     return Plan(output, source, tuple(Split.parse(name) for name in plan["splits"]), digest(plan))
+
+
+def _of_another_job(output: str, job: str | None) -> str:
+    return (
+        f"{output} holds a run of {job or 'an older version'}: choose another --output, or start anew with --overwrite"
+    )
 
 
 def _size(path: str) -> int | None:

@@ -122,6 +122,9 @@ EXTRACTIONS = pa.schema(
 """The product: one row for every page. status: ok, empty, error;
 extracted_by: template, classifier, fallback, none."""
 
+LABELLED = pa.schema([*EXTRACTIONS, ("paths", _STRINGS), ("probabilities", pa.list_(pa.float64()))])
+"""The product of `label --input`: EXTRACTIONS in which the classifier labelled each page, and what it said."""
+
 
 SCORES = pa.schema(
     [

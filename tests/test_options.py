@@ -105,7 +105,8 @@ def test_extract_takes_every_option_of_every_stage() -> None:
     own = {field.name: (field.type, field.default) for field in dataclasses.fields(ExtractOptions)}
     for job in STAGES:
         for field in dataclasses.fields(JOBS[job]):
-            assert own[field.name] == (field.type, field.default)
+            if (job, field.name) != ("label", "input"):  # with it, label is a job of its own
+                assert own[field.name] == (field.type, field.default)
 
 
 def test_two_parsers_share_nothing() -> None:
