@@ -107,6 +107,6 @@ def test_isolated_a_model_lives_in_a_process_of_its_own(shared: Path) -> None:
             assert used is not None and (used["loads"], len(used["processes"])) == (1, 1)
     assert all(isinstance(labels, Labels) for labels in found[0]) and found[0] == found[1]
     assert getattr(loaded_once(spec), "_model", 1) is None
-    with Labeller("encoder:/nowhere?device=cpu", limits, isolated=True) as label:
-        with pytest.raises(RuntimeError, match=r"CheckpointError: /nowhere has no config.json"):
-            label(pages[:1])
+    missing = Labeller("encoder:/nowhere?device=cpu", limits, isolated=True)
+    with missing, pytest.raises(RuntimeError, match=r"CheckpointError: /nowhere has no config.json"):
+        missing(pages[:1])

@@ -88,6 +88,13 @@ def daemon(folder: Path, name: str, *arguments: str) -> Iterator[None]:
         log.close()
 
 
+def cluster_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
 def wait_for(port: int) -> None:
     for _ in range(240):
         with socket.socket() as probe:
@@ -118,9 +125,7 @@ def test_a_standalone_cluster_of_two_workers(artefact: Path) -> None:
     truth = f"labels:{artefact}/crawl/truth.jsonl.gz"
     if not (artefact / "local").exists():
         assert submit(artefact, "local", "--master", "local[2,4]", classifier=truth).returncode == 0
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = cluster_port()
     master = f"spark://127.0.0.1:{port}"
     with ExitStack() as cluster:
         cluster.enter_context(daemon(artefact, "org.apache.spark.deploy.master.Master", "--port", str(port)))
