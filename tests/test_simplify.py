@@ -76,6 +76,16 @@ CASES: dict[str, tuple[str, str, str]] = {
         '<p _item_id="1">xmoved into br</p><div _item_id="2">y</div><xmp _item_id="3">&amp;amp;lt;b&amp;gt;</xmp>',
         '<html><head></head><body><p _item_id="1">x<br style="display:none">moved into br</p><div _item_id="2">y</div><xmp _item_id="3">&amp;lt;b&gt;</xmp></body></html>',
     ),
+    'text moved into a list': (
+        '<ul><li>a</li></ul><i style="display:none">h</i>moved<p>x</p>',
+        '<ul _item_id="1">moved</ul><li _item_id="2">a</li><p _item_id="3">x</p>',
+        '<html><head></head><body><ul><li _item_id="2">a</li></ul><i style="display:none">h</i>moved<p _item_id="3">x</p></body></html>',
+    ),
+    'comment in an attribute': (
+        '<p class="<!-- a > b -->c" title="<i>">x<script>1 < 2</script></p>',
+        '<p class="<!-- a > b -->c" _item_id="1">x</p>',
+        '<html><head></head><body><p class="<!-- a > b -->c" title="&lt;i&gt;" _item_id="1">x<script>1 < 2</script></p></body></html>',
+    ),
     'control characters': (
         '<div>a\x0cb<p>\x0cc</p><p>d</p></div>',
         '<p _item_id="1">d</p>',

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from udfs.simplification.markup import ENDLESS_TAGS, Markup, folded, is_long, unescape
+from udfs.simplification.markup import Markup, is_long
+from udfs.simplification.tags import START, VOID_TAGS, Tag, unescape
 
 _UNCOUNTED_TAGS = frozenset(["math", "table"])
 _ELLIPSIS = -1
+_SPAN = Tag("span", START)
 
 
 class Node:
     """An element of a block that is to be shortened; texts are without escapes."""
 
-    __slots__ = ("children", "name", "opened", "tail", "text")
+    __slots__ = ("children", "closing", "name", "opened", "tail", "text")
 
-    def __init__(self, name: str, opened: str, text: str, tail: str) -> None:
-        self.name, self.opened, self.text, self.tail = name, opened, text, tail
+    def __init__(self, tag: Tag, text: str, tail: str) -> None:
+        self.name, self.opened, self.closing = tag.name, tag.write()[:-1], tag.closing
+        self.text, self.tail = text, tail
         self.children: list[Node] = []
 
 
@@ -27,27 +30,26 @@ _Above: TypeAlias = "tuple[Node, _Above] | None"
 def tree(page: Markup, element: int, lead: str | None = None, members: Sequence[int] = ()) -> Node:
     """Copy a block without the middle of its lists: an element, or a run of `members` in it behind a `lead`."""
     tag = page.tags[element]
-    whole = lead is None
-    root = Node(tag.name, tag.opened, unescape(page.text(element) if lead is None else lead), "")
-    open_nodes: list[tuple[Node, Sequence[int]]] = [(root, page.children[element] if whole else members)]
+    root = Node(tag, unescape(page.text(element) if lead is None else lead), "")
+    open_nodes = [(root, members if lead is not None else list(page.children(element)))]
     while open_nodes:
         node, children = open_nodes.pop()
         for child in _kept(page, node.name, children):
             if child == _ELLIPSIS:
-                node.children.append(Node("span", "<span", "...", ""))
+                node.children.append(Node(_SPAN, "...", ""))
                 continue
             tag = page.tags[child]
-            copy = Node(tag.name, tag.opened, unescape(page.text(child)), unescape(page.tail(child)))
+            copy = Node(tag, unescape(page.text(child)), unescape(page.tail(child)))
             node.children.append(copy)
-            if page.children[child]:
-                open_nodes.append((copy, page.children[child]))
+            if inner := list(page.children(child)):
+                open_nodes.append((copy, inner))
     if members and page.tags[members[-1]].name == "br":
         root.children[-1].tail = ""
     return root
 
 
 def _kept(page: Markup, name: str, children: Sequence[int]) -> Sequence[int]:
-    names = [page.tags[child].name for child in children] if name in ("ul", "ol", "dl") else ()
+    names = [page.tags[child].name for child in children] if name in ("ul", "ol", "dl") else []
     if not is_long(name, names):
         return children
     if name != "dl":
@@ -121,13 +123,12 @@ def html(root: Node, item: int) -> str:
             pieces.append(_escaped(node.text))
         tail = _escaped(node.tail) if node.tail else ""
         is_empty = not node.text and not node.children
-        if node.name not in ENDLESS_TAGS and not (is_empty and node.name == "li"):
-            tail = f"</{node.name}>{tail}"
+        if node.name not in VOID_TAGS and not (is_empty and node.name == "li"):
+            tail = node.closing + tail
         stack.append(tail)
         stack.extend(reversed(node.children))
     return "".join(pieces)
 
 
 def _escaped(text: str) -> str:
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
-    return folded(text)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

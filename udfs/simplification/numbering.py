@@ -5,113 +5,148 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Set
-from itertools import compress
+from itertools import accumulate
+from operator import itemgetter
 
 import lxml.etree
 import lxml.html
 from lxml.etree import _Element
+
+from udfs.simplification.markup import Markup, is_control
+from udfs.simplification.tags import attribute, unescape
 
 ITEM = "_item_id"
 WRAPPER = "cc-alg-uc-text"
 """The element that the map HTML puts around a run that is no element of its own."""
 
 _URL = re.compile(r"(href=\"|src=\")(.*?)(\")", re.IGNORECASE | re.DOTALL)
+_EMPTY_ITEM = re.compile(r"<li(?:\s[^>]*)?></li>")
 _SCHEMES = ("http://", "https://", "ftp://", "HTTP://", "HTTPS://", "FTP://", "//")
 
 
-class Original:
-    """The tree of a page as it was parsed, with item ids as far as they have been given.
+class MapHtml:
+    """The HTML of a page as it was parsed, with item ids as far as they have been given."""
 
-    numbers: of the elements that will be spoken of, in document order before anything was changed; None: of all.
-    To keep the others out of Python's hands saves time, above all the garbage collector's.
-    """
+    def __init__(self, page: Markup) -> None:
+        self._page = page
+        self._ends = list(accumulate(map(len, page.raw)))
+        self._attributes: dict[tuple[int, str], str] = {}
+        self._edits: list[tuple[int, int, int, str]] = []  # where, rank, up to where, what is put there
+        self._taken: set[int] = set()  # texts that are in a wrapper
+        self._texts: dict[int, dict[str, list[int]]] = {}
+        self._is_annotated = page.is_marked
 
-    def __init__(self, root: _Element, is_annotated: bool, numbers: Set[int] | None = None) -> None:
-        if numbers is None:
-            self.elements = dict(enumerate(root.iter()))
-        else:
-            wanted = bytearray(max(numbers, default=-1) + 1)
-            for number in numbers:
-                wanted[number] = 1
-            self.elements = dict(zip(sorted(numbers), compress(root.iter(), wanted), strict=True))
-        self._tails: dict[_Element, dict[str, list[_Element]]] = {}
-        self._is_annotated = is_annotated
+    def has(self, element: int, key: str, value: str) -> bool:
+        """Tell whether an attribute of an element has a value, which needs no escapes."""
+        text = f' {key}="{value}"'
+        return self._attributes.get((element, key)) == text or text in self._token(element)
 
-    def mark_holder(self, number: int) -> None:
+    def mark_holder(self, element: int) -> None:
         """Mark an inline element that holds a block."""
-        self.elements[number].set("cc-block-type", "true")
+        self._attributes[element, "cc-block-type"] = ' cc-block-type="true"'
 
-    def number_element(self, number: int, item: int) -> None:
+    def number(self, element: int, item: int) -> None:
+        """Give an element an item id."""
+        self._attributes[element, ITEM] = f' {ITEM}="{item}"'
+
+    def number_element(self, element: int, item: int) -> None:
         """Give an element an item id, and the mark that an annotation may have left below it."""
-        element = self.elements[number]
-        element.set(ITEM, str(item))
+        self.number(element, item)
         if self._is_annotated:
-            for below in element.iterdescendants():
-                if (selection := below.get("cc-select")) is not None:
-                    element.set("cc-select", selection)
+            for below in range(element + 1, self._page.ends[element]):
+                if selection := attribute(self._token(below), "cc-select"):
+                    self._attributes[element, "cc-select"] = selection[0]
                     break
 
     def number_text(self, owner: int, text: str, item: int) -> None:
         """Wrap the first text of `owner` that reads, stripped, as `text`; if there is none, the item has no element."""
-        parent = self.elements[owner]
-        if parent.text and parent.text.strip() == text:
-            wrapper = self._wrapper(parent, item)
-            wrapper.text, parent.text = parent.text, None
-            parent.insert(0, wrapper)
-            return
-        for child in self._tails_of(parent).pop(text, ()):
-            holder = _holder(child, parent)
-            if holder is not None and holder.tail and holder.tail.strip() == text:
-                wrapper = self._wrapper(parent, item)
-                wrapper.text, holder.tail = holder.tail, None
-                holder.addnext(wrapper)
+        if owner not in self._texts:
+            self._texts[owner] = self._texts_of(owner)
+        for at in self._texts[owner].get(text, ()):
+            if at not in self._taken:
+                if self._is_refused(at):
+                    raise ValueError("control characters")
+                self._taken.add(at)
+                self._wrap(owner, self._end(2 * at + 1) + 1, self._end(2 * at + 2), item)
                 return
 
     def number_run(self, owner: int, first: int, last: int, item: int) -> bool:
-        """Wrap siblings with the texts before and after them; False, if they are no children of `owner` any more."""
-        parent, start, end = self.elements[owner], self.elements.get(first), self.elements.get(last)
-        if start is None or end is None or start.getparent() is not parent or end.getparent() is not parent:
+        """Wrap siblings with the texts before and after them; False, if they are no children of `owner`."""
+        page = self._page
+        if page.above[first] != owner or page.above[last] != owner:
             return False
-        wrapper = self._wrapper(parent, item)
-        before = start.getprevious()
-        if before is None:
-            wrapper.text, parent.text = parent.text or None, None
+        end = page.ends[last]
+        at = first - 1
+        if self._is_refused(at):
+            raise ValueError("control characters")
+        start = self._end(2 * at + (2 if at in self._taken else 1)) + (at not in self._taken)
+        while at != end:
+            self._taken.add(at)
+            at = page.ends[at + 1]
+        is_break = page.tags[last].name == "br"
+        is_refused = is_break and self._is_refused(end)
+        if end in self._taken or (is_break and not is_refused):
+            self._wrap(owner, start, self._end(2 * end + 1) + 1, item)
         else:
-            wrapper.text, before.tail = before.tail or None, None
-        start.addprevious(wrapper)
-        node: _Element | None = start
-        while node is not None:
-            following = node.getnext() if node is not end else None
-            wrapper.append(node)
-            node = following
-        if end.tag == "br" and end.tail:
-            wrapper.tail, end.tail = end.tail, None
+            self._taken.add(end)
+            self._wrap(owner, start, self._end(2 * end + 2), item)
+        if is_refused:
+            raise ValueError("control characters")
         return True
 
-    def _wrapper(self, parent: _Element, item: int) -> _Element:
-        wrapper = lxml.etree.Element(WRAPPER)
-        wrapper.set(ITEM, str(item))
-        if (selection := parent.get("cc-select")) is not None:
-            wrapper.set("cc-select", selection)
-        return wrapper
+    def write(self) -> str:
+        """Write it, with the scripts and styles of the page and without the ends of empty list items."""
+        html, edits = self._page.html, self._edits
+        for (element, key), text in self._attributes.items():
+            token, end = self._token(element), self._end(2 * element + 1)
+            start = end
+            if f" {key}" in token and (found := attribute(token, key)):
+                start, end = end - len(token) + found.start(), end - len(token) + found.end()
+            edits.append((start, 1, end, text))
+        at = {"script": 0, "style": 0}
+        for name, text in self._page.scripts:
+            at[name] = html.index(f"</{name}>", at[name] + 1)
+            if text:
+                edits.append((at[name], 1, at[name], text))
+        if self._page.has_empty_items:
+            edits += [(match.end() - 5, 1, match.end(), "") for match in _EMPTY_ITEM.finditer(html)]
+        edits.sort(key=itemgetter(0, 1))
+        pieces: list[str] = []
+        position = 0
+        for start, _, end, text in edits:
+            pieces += (html[position:start], text)
+            position = end
+        pieces.append(html[position:])
+        return "".join(pieces)
 
-    def _tails_of(self, parent: _Element) -> dict[str, list[_Element]]:
-        """Index the tails of an element's children once: each text is asked for at most once."""
-        tails = self._tails.get(parent)
-        if tails is None:
-            tails = self._tails[parent] = {}
-            for child in parent:
-                if (tail := child.tail) and (text := tail.strip()):
-                    tails.setdefault(text, []).append(child)
-        return tails
+    def _token(self, element: int) -> str:
+        return self._page.raw[2 * element + 1]
 
+    def _end(self, at: int) -> int:
+        """Return where a text or tag ends."""
+        return self._ends[at] + at
 
-def _holder(child: _Element, parent: _Element) -> _Element | None:
-    """Find the child of `parent` that a tail hangs on now: a wrapper took over that of its last child, a `br`."""
-    now = child.getparent()
-    if now is parent:
-        return child
-    return now if now is not None and now.tag == WRAPPER and now.getparent() is parent else None
+    def _is_refused(self, at: int) -> bool:
+        """Tell whether lxml would refuse to put a text elsewhere."""
+        return self._page.has_controls and at not in self._taken and is_control(self._page.raw[2 * at + 2])
+
+    def _wrap(self, parent: int, start: int, end: int, item: int) -> None:
+        selection = attribute(self._token(parent), "cc-select") if self._is_annotated else None
+        copied = selection[0] if selection else ""
+        self._edits.append((start, 2, start, f'<{WRAPPER} {ITEM}="{item}"{copied}>'))
+        self._edits.append((end, 0, end, f"</{WRAPPER}>"))
+
+    def _texts_of(self, owner: int) -> dict[str, list[int]]:
+        """Index the texts in an element once: each is asked for at most once."""
+        page = self._page
+        texts: dict[str, list[int]] = {}
+        at, stop = owner, page.ends[owner]
+        while True:
+            if text := unescape(page.raw[2 * at + 2]).strip():
+                texts.setdefault(text, []).append(at)
+            if at + 1 == stop:
+                return texts
+            at = page.ends[at + 1]
 
 
 def main_html(map_html: str, labels: Mapping[str, str]) -> str:

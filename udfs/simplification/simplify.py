@@ -7,8 +7,9 @@ The published models were trained on what `simplify_html` of MinerU-HTML 1.1.2 (
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TypeAlias
 
 import lxml.etree
 import lxml.html
@@ -16,23 +17,9 @@ from lxml.etree import _Element
 
 from templates.dom import MAX_HTML_CHARS, PageError
 from udfs.simplification import cutting
-from udfs.simplification.markup import (
-    BLOCK,
-    INLINE_TAGS,
-    LONG_LIST,
-    ODD,
-    TEXT,
-    Markup,
-    folded,
-    is_control,
-    is_long,
-    mangled,
-    read,
-    stripped,
-    unescape,
-    written,
-)
-from udfs.simplification.numbering import Original, main_html
+from udfs.simplification.markup import Markup, cut, has_controls, is_control, is_long, mangled, read
+from udfs.simplification.numbering import MapHtml, main_html
+from udfs.simplification.tags import END, GONE, INLINE_TAGS, Tag, folded, unescape
 
 __all__ = ["main_html", "simplify"]
 
@@ -43,12 +30,9 @@ _HEAD = '<html><head><meta charset="utf-8"></head><body>'
 _XML_DECLARATION = re.compile(r"<\?xml\s+.*?\??>", re.DOTALL)
 
 
-class _Run(NamedTuple):
-    """A block: children of an element between two blocks, behind a text; or (no owner) a whole element."""
-
-    owner: int
-    lead: str
-    members: list[int]
+_Run: TypeAlias = tuple[int, str | None, int, int]
+"""A block: an element, a text in it, and its children behind that text from one to another (-1: none); or, where the
+text is None, the whole of the element."""
 
 
 def simplify(html: str) -> tuple[str, str]:
@@ -57,245 +41,284 @@ def simplify(html: str) -> tuple[str, str]:
     Both carry the same item ids: 1, 2, …. Time is linear in the page. Raises PageError `too_large` or `unparsable`;
     ImportError without selectolax<1, whose Modest parser defines the segmentation.
     """
-    root = _parsed(html)
-    page = read(root)
-    holders: list[int] = []
-    runs = list(_runs(page, holders))
-    original = Original(root, "cc-select" in html, _numbers(page, runs, holders))
-    for number in holders:
-        original.mark_holder(number)
-    blocks: list[str] = []
-    for run in runs:
+    root, controls = _parsed(html)
+    page = read(root, controls)
+    if page.is_marked and "data-uid" in page.html:
+        lxml.etree.strip_attributes(root, "data-uid")
+        page = read(root, controls, page.scripts)
+    writer = _Writer(page, root)
+    blocks = [_HEAD]
+    for run in _runs(page, writer.map):
         try:
-            block = _block(page, run, original, len(blocks) + 1)
+            block = writer.block(run, len(blocks))
         except ValueError:  # lxml refuses control characters: the block is lost there, too
             block = None
         if block is not None:
             blocks.append(block)
-    return (
-        f"{_HEAD}{''.join(blocks)}</body></html>",
-        lxml.etree.tostring(root, method="html", encoding="unicode"),
-    )
+    blocks.append("</body></html>")
+    return folded("".join(blocks)), writer.map.write()
 
 
-def _parsed(html: str) -> _Element:
+def _parsed(html: str) -> tuple[_Element, bool]:
+    """Parse a page as the published preprocessing does, and tell whether there are control characters in it."""
     if len(html) > MAX_HTML_CHARS:
         raise PageError("too_large")
     try:
         from selectolax.parser import HTMLParser
     except ImportError as error:
         raise ImportError(f"models need selectolax below 1 (pip install 'webstencil[models]'): {error}") from error
-    fixed = HTMLParser(html).html
+    fixed = HTMLParser(html.encode("utf-8", "ignore"), detect_encoding=False).html
     if not fixed:
         raise PageError("unparsable")
     if "<?xml" in fixed:
         fixed = _XML_DECLARATION.sub("", fixed)
+    data = fixed.encode()
     try:
-        root = lxml.html.fromstring(fixed, parser=lxml.etree.HTMLParser(remove_comments=True))
+        root = lxml.html.fromstring(data, parser=lxml.etree.HTMLParser(remove_comments=True, encoding="utf-8"))
     except (lxml.etree.LxmlError, ValueError):
         raise PageError("unparsable") from None
     root.getroottree().docinfo.clear()  # below an XHTML doctype, libxml2 writes ids that are not there
-    if "data-uid" in fixed:
-        lxml.etree.strip_attributes(root, "data-uid")
-    return root
+    return root, has_controls(fixed, data)
 
 
-def _numbers(page: Markup, runs: Sequence[_Run], holders: Sequence[int]) -> set[int] | None:
-    """Find the elements of the original that numbering speaks of; None: with odd blocks, it may be any."""
-    spoken = set(holders)
-    for owner, _, members in runs:
-        if owner < 0:
-            is_odd = page.bits[members[0]] & ODD
-        else:
-            is_odd = page.bits[owner] & ODD and page.tags[owner].name != "body"
-            spoken.add(page.numbers[owner])
-        if is_odd:
-            return None
-        if members:
-            spoken.add(page.numbers[members[0]])
-            spoken.add(page.numbers[members[-1]])
-    return spoken
-
-
-def _runs(page: Markup, holders: list[int]) -> Iterator[_Run]:
-    """Yield the blocks of a page in order, without its repeated equal texts; note inline elements with blocks."""
-    tags, bits, blocks, wholes = page.tags, page.bits, page.blocks, page.wholes
-    tokens, ends = page.tokens, page.ends
+def _runs(page: Markup, original: MapHtml) -> Iterator[_Run]:
+    """Yield the blocks of a page in order, without its repeated equal texts; mark inline elements with blocks."""
+    tags, texts, ends, blocks, holds = page.tags, page.texts, page.ends, page.blocks, page.holds
     seen: set[tuple[int, str]] = set()
-    members: list[int] = []
-    lead = stripped(page.text(0))
-    stack = [(0, iter(page.children[0]))]
-    while stack:
-        owner, children = stack[-1]
-        for child in children:
-            held = bits[child]
-            if not blocks[child] and not held & BLOCK:
-                members.append(child)
-                continue
+    first = last = -1
+    lead = page.text(0).strip()
+    owner, at = 0, 1
+    while owner >= 0:
+        child = at
+        is_end = child == ends[owner] or not ends[owner]
+        if not is_end:
+            at = ends[child] + 1
             tag = tags[child]
+            if tag.kind == GONE:
+                continue
             is_break = tag.name == "br"
-            if is_break:
-                members.append(child)
-            if members:
-                yield _Run(owner, lead, members)
-                members = []
-            elif lead and (owner, lead) not in seen:
-                seen.add((owner, lead))
-                yield _Run(owner, lead, [])
-            if not is_break:
-                if held & BLOCK and child not in wholes:
-                    if tag.inline:
-                        holders.append(page.numbers[child])
-                    stack.append((child, iter(page.children[child])))
-                    lead = stripped(page.text(child))
-                    break
-                if held & (TEXT | ODD):
-                    yield _Run(-1, "", [child])
-            lead = tokens[ends[child] + 1]
-            if lead:
-                lead = stripped(lead)
+            if is_break or not (blocks[child] or holds[child]):
+                first = child if first < 0 else first
+                last = child
+                if not is_break:
+                    continue
+        if first >= 0:
+            yield (owner, lead, first, last)
+            first = -1
+        elif lead and (owner, lead) not in seen:
+            seen.add((owner, lead))
+            yield (owner, lead, -1, -1)
+        if is_end:
+            at = ends[owner] + 1
+            lead = texts[at - 1].strip()
+            owner = page.above[owner] if owner else -1
+        elif not is_break and holds[child] and child not in page.wholes:
+            if tag.inline:
+                original.mark_holder(child)
+            owner, at = child, child + 1
+            lead = texts[child].strip()
         else:
-            if members:
-                yield _Run(owner, lead, members)
-                members = []
-            elif lead and (owner, lead) not in seen:
-                seen.add((owner, lead))
-                yield _Run(owner, lead, [])
-            stack.pop()
-            lead = stripped(page.tail(owner)) if stack else ""
+            if not is_break and (
+                ends[child] > child + 1 or page.odd[child] or (ends[child] > child and texts[child].strip())
+            ):
+                yield (child, None, -1, -1)
+            lead = texts[at - 1].strip()
 
 
-def _block(page: Markup, run: _Run, original: Original, item: int) -> str | None:
-    """Write a block of the simplified HTML and give its original the item id; None, if nothing is in it."""
-    owner, lead, members = run
-    if owner < 0:
-        element = members[0]
-        if page.bits[element] & ODD:
-            return _odd_block(page, run, original, item)
-        if not page.bits[element] & TEXT:
-            return None
-        original.number_element(page.numbers[element], item)
-        return _element_html(page, element, item)
-    if page.tags[owner].name == "body" and (lead or len(members) != 1):
-        return None
-    if page.bits[owner] & ODD:
-        return _odd_block(page, run, original, item)
-    if not lead and not _has_text(page, members) and not _is_long_run(page, run):
-        return None
-    if not members:
-        original.number_text(page.numbers[owner], unescape(lead), item)
-    elif not original.number_run(page.numbers[owner], page.numbers[members[0]], page.numbers[members[-1]], item):
-        return None
-    return _run_html(page, run, item)
+class _Writer:
+    """Writes the blocks of a page, and gives their originals the item ids."""
 
+    def __init__(self, page: Markup, root: _Element) -> None:
+        self.page, self.map, self._root = page, MapHtml(page), root
 
-def _has_text(page: Markup, members: list[int]) -> bool:
-    for member in members:
-        if page.bits[member] & TEXT:
-            return True
-        tag = page.tags[member]
-        if not tag.sightless and (tag.name != "br" or member != members[-1]) and stripped(page.tail(member)):
-            return True
-    return False
-
-
-def _is_long_run(page: Markup, run: _Run) -> bool:
-    name = page.tags[run.owner].name
-    return name in ("ul", "ol", "dl") and is_long(name, [page.tags[member].name for member in run.members])
-
-
-def _element_html(page: Markup, element: int, item: int) -> str:
-    start, end = page.starts[element], page.ends[element]
-    if page.lengths[element] > CUTOFF or page.bits[element] & LONG_LIST:
-        root = cutting.tree(page, element)
-        cutting.cut(root, CUTOFF)
-        return cutting.html(root, item)
-    return f'{page.tags[element].opened} _item_id="{item}">{"".join(page.clean[start + 1 : end + 1])}'
-
-
-def _run_html(page: Markup, run: _Run, item: int) -> str:
-    owner, lead, members = run
-    tag = page.tags[owner]
-    start, end, length = 0, 0, len(lead)
-    if members:
-        start, end = page.starts[members[0]], page.ends[members[-1]] + 1
-        length += sum(page.lengths[member] + len(page.tail(member)) for member in members)
-        if page.tags[members[-1]].name != "br":
-            end += 1  # with the text behind it
-    if length > CUTOFF or _is_long_run(page, run) or any(page.bits[member] & LONG_LIST for member in members):
-        root = cutting.tree(page, owner, lead, members)
-        cutting.cut(root, CUTOFF)
-        return cutting.html(root, item)
-    return f'{tag.opened} _item_id="{item}">{folded(lead)}{"".join(page.clean[start:end])}</{tag.name}>'
-
-
-def _odd_block(page: Markup, run: _Run, original: Original, item: int) -> str | None:
-    """Do literally what the published preprocessing does with a block: write it as XML, read that as HTML.
-
-    For the rare blocks that are not the same afterwards; those that it can't write or read are lost there, too.
-    """
-    try:
-        xml = _xml(page, run, original)
-        root = lxml.html.fragment_fromstring(xml)
-        again = read(root)
-        if not all(tag.opened for tag in again.tags) or not again.bits[0] & TEXT:
-            return None
-        block = _element_html(again, 0, item)
-    except (lxml.etree.LxmlError, AssertionError, ValueError):
-        return None
-    if run.owner < 0:
-        original.number_element(page.numbers[run.members[0]], item)
+    def block(self, run: _Run, item: int) -> str | None:
+        """Write a block of the simplified HTML and give its original the item id; None, if nothing is in it."""
+        page = self.page
+        owner, lead, first, last = run
+        tag = page.tags[owner]
+        is_top = tag.name == "body" or tag.name == "html"
+        if lead is None:
+            end = page.ends[owner]
+            if is_top or (page.has_odd and page.is_odd(owner, end + 1)):
+                return self._odd_block(run, item)
+            block = _element_html(page, owner, item)
+            if block is not None:
+                self.map.number_element(owner, item)
+            return block
+        if is_top:
+            return self._body_block(run, item)
+        if page.has_odd and (
+            page.odd[owner] or is_control(lead) or (first >= 0 and page.is_odd(first, page.ends[last] + 1))
+        ):
+            return self._odd_block(run, item)
+        block = _run_html(page, run, item)
+        if block is not None and first >= 0:
+            self.map.number_run(owner, first, last, item)
+        elif block is not None:
+            self.map.number_text(owner, unescape(lead), item)
         return block
-    return block if _number_odd(root, run, page, original, item) else None
+
+    def _body_block(self, run: _Run, item: int) -> str | None:
+        """Write what stands in the body itself; it is a block if it is one element alone."""
+        page = self.page
+        owner, lead, element, last = run
+        if lead or element != last:
+            return None if page.tags[owner].name == "body" else self._odd_block(run, item)
+        is_odd = page.odd[owner] or page.is_odd(element, page.ends[element] + 1)
+        if is_odd or not page.tags[element].inline:
+            return self._odd_block(run, item)
+        block = None if page.tail(element).strip() else _element_html(page, element, item)
+        if block is not None:
+            self.map.number(element, item)
+        return block
+
+    def _odd_block(self, run: _Run, item: int) -> str | None:
+        """Do literally what the published preprocessing does with a block: write it as XML, read that as HTML.
+
+        For the rare blocks that are not the same afterwards; those that it can't write or read are lost there, too.
+        """
+        try:
+            root = lxml.html.fragment_fromstring(self._xml(run))
+            for image in root.iter("img"):
+                image.set("src", image.get("src", "").strip())
+            block = _element_html(read(root, False), 0, item)
+        except (lxml.etree.LxmlError, AssertionError, ValueError):
+            return None
+        if block is None or (run[1] is not None and not self._number_odd(root, run, item)):
+            return None
+        if run[1] is None:
+            self.map.number_element(run[0], item)
+        return block
+
+    def _number_odd(self, root: _Element, run: _Run, item: int) -> bool:
+        owner, lead, first, _ = run
+        element = int(root.get("data-uid", -1))
+        name = self.page.tags[element].name
+        if len(root):
+            if root.tag in INLINE_TAGS and name != "body" and not self.map.has(element, "cc-block-type", "true"):
+                self.map.number(element, item)
+                return True
+            children = [int(uid) for child in root if (uid := child.get("data-uid"))]
+            return not children or self.map.number_run(owner, children[0], children[-1], item)
+        if first >= 0 and not lead:
+            self.map.number(element, item)
+        elif root.text and root.text.strip():
+            self.map.number_text(owner, root.text.strip(), item)
+        return True
+
+    def _xml(self, run: _Run) -> str:
+        """Write a block as the published preprocessing does. Raises ValueError where lxml refuses to build it."""
+        page = self.page
+        element, lead, _, _ = run
+        shell = lxml.html.Element(page.tags[element].name)
+        shell.attrib.update(self._elements[element].attrib)
+        shell.set("data-uid", str(element))
+        shell.text = unescape(page.text(element) if lead is None else lead) or None
+        shell.append(lxml.etree.Element("cc-inner"))
+        start, stop = element + 1, page.ends[element]
+        texts_stop = stop
+        if lead is not None:
+            start, stop = (run[2], page.ends[run[3]] + 1) if run[2] >= 0 else (0, 0)
+            texts_stop = stop - (page.tags[run[3]].name == "br")
+            for member in _members(page, run):
+                tail = page.tail(member) if page.tags[member].name != "br" else ""
+                if not tail.isspace() and is_control(tail):
+                    raise ValueError("control characters between elements")
+        inner: list[str] = []
+        for at in range(start, stop):
+            inner.append(self._xml_tag(at))
+            if at < texts_stop:
+                inner.append(mangled(page.texts[at]))
+        xml: str = lxml.etree.tostring(shell, encoding="unicode")
+        return xml.replace("<cc-inner/>", "".join(inner))
+
+    def _xml_tag(self, at: int) -> str:
+        page = self.page
+        kind = page.tags[at].kind
+        if kind == GONE:
+            return ""
+        element = page.ends[at] if kind == END else at
+        inside = page.text(element) or next(page.children(element), None) is not None
+        if kind == END:
+            return f"</{page.tags[at].name}>" if inside else ""
+        start = self._starts[at]
+        if start[0] == "?":
+            return f"<{start}>"
+        if moved := page.inside.get(at):
+            return f'<{start} data-uid="{at}">{mangled(moved)}</{page.tags[at].name}>'
+        return f'<{start} data-uid="{at}"{"" if inside else "/"}>'
+
+    @cached_property
+    def _starts(self) -> dict[int, str]:
+        """The start tags of the page in XML, without what stands around them."""
+        xml = lxml.etree.tostring(self._root, encoding="unicode", with_tail=False)
+        tokens = (token.removesuffix("/") for token in cut(xml)[1::2] if token[0] != "/")
+        return dict(zip(self._elements, tokens, strict=True))
+
+    @cached_property
+    def _elements(self) -> dict[int, _Element]:
+        """The elements of the original tree."""
+        numbers = [number for number, token in enumerate(self.page.raw[1::2]) if token[0] != "/"]
+        return dict(zip(numbers, self._root.iter(), strict=True))
 
 
-def _number_odd(root: _Element, run: _Run, page: Markup, original: Original, item: int) -> bool:
-    number = int(root.get("data-uid", -1))
-    element = original.elements[number]
-    owner = page.numbers[run.owner]
-    if len(root):
-        if root.tag in INLINE_TAGS and element.tag != "body" and element.get("cc-block-type") != "true":
-            element.set("_item_id", str(item))
-            return True
-        children = [int(uid) for child in root if (uid := child.get("data-uid"))]
-        return not children or original.number_run(owner, children[0], children[-1], item)
-    if run.members and not run.lead:
-        element.set("_item_id", str(item))
-    elif root.text and root.text.strip():
-        original.number_text(owner, root.text.strip(), item)
-    return True
+def _members(page: Markup, run: _Run) -> list[int]:
+    _, _, child, last = run
+    members: list[int] = []
+    while 0 <= child <= last:
+        if page.tags[child].kind != GONE:
+            members.append(child)
+        child = page.ends[child] + 1
+    return members
 
 
-def _xml(page: Markup, run: _Run, original: Original) -> str:
-    """Write a block as the published preprocessing does. Raises ValueError where lxml refuses to build it."""
-    owner, lead, members = run
-    element = members[0] if owner < 0 else owner
-    shell = lxml.html.Element(page.tags[element].name)
-    shell.attrib.update(original.elements[page.numbers[element]].attrib)
-    shell.set("data-uid", str(page.numbers[element]))
-    text = page.text(element) if owner < 0 else lead
-    shell.text = unescape(text) or None
-    if owner < 0:
-        start, end = page.starts[element] + 2, page.ends[element]
-        number = element + 1
+def _is_long(page: Markup, run: _Run) -> bool:
+    name = page.tags[run[0]].name
+    return name in ("ul", "ol", "dl") and is_long(name, [page.tags[member].name for member in _members(page, run)])
+
+
+def _element_html(page: Markup, element: int, item: int) -> str | None:
+    """Write an element; None if nothing is to be seen in it."""
+    tag, end = page.tags[element], page.ends[element]
+    texts = page.texts[element:end]
+    text = "".join(texts)
+    is_long = page.is_long(element, end)
+    if (page.blind or not text or text.isspace()) and not is_long and not page.shows(element, max(end, element + 1)):
+        return None
+    if len(text) > CUTOFF or is_long:
+        return _cut(cutting.tree(page, element), item)
+    inner = _interleaved(texts, page.tags[element + 1 : end + 1])
+    return f'{(tag.clean or tag.write())[:-1]} _item_id="{item}">{inner}'
+
+
+def _run_html(page: Markup, run: _Run, item: int) -> str | None:
+    """Write children of an element behind a text; None if nothing is to be seen. The text behind a last `br` is not."""
+    owner, lead, first, last = run
+    tag, tags, texts = page.tags[owner], page.tags, page.texts
+    if first < 0:
+        first = stop = texts_stop = 0
     else:
-        for member in members:
-            tail = "" if page.tags[member].name == "br" else page.tail(member)
-            if not tail.isspace() and is_control(tail):
-                raise ValueError("control characters between elements")
-        start, end, number = 0, 0, 0
-        if members:
-            start, end, number = page.starts[members[0]], page.ends[members[-1]] + 1, members[0]
-            if page.tags[members[-1]].name != "br":
-                end += 1
-    inner: list[str] = []
-    tokens = page.tokens[start:end]
-    for at in range(0, len(tokens), 2):
-        token = tokens[at]
-        if token[0] not in "/?":
-            close = "/" if token[-1] == "/" else ""
-            token = f'{token.removesuffix("/")} data-uid="{page.numbers[number]}"{close}'
-            number += 1
-        inner.append(f"<{token}>{mangled(''.join(tokens[at + 1 : at + 2]))}")
-    shell.append(lxml.etree.Element("cc-inner"))
-    return written(shell)[0].replace("<cc-inner/>", "".join(inner))
+        texts_stop = stop = page.ends[last] + 1
+        texts_stop -= tags[last].name == "br"
+    texts = [lead or "", *texts[first:texts_stop]]
+    text = "".join(texts)
+    is_long = page.is_long(first, stop) or (tag.context and _is_long(page, run))
+    if (page.blind or not text or text.isspace()) and not (lead or is_long or page.shows(first, texts_stop)):
+        return None
+    if len(text) > CUTOFF or is_long:
+        return _cut(cutting.tree(page, owner, lead, _members(page, run)), item)
+    return f'{(tag.clean or tag.write())[:-1]} _item_id="{item}">{_interleaved(texts, tags[first:stop])}{tag.closing}'
+
+
+def _cut(root: cutting.Node, item: int) -> str:
+    cutting.cut(root, CUTOFF)
+    return cutting.html(root, item)
+
+
+def _interleaved(texts: list[str], tags: list[Tag]) -> str:
+    if len(texts) == len(tags) == 1:
+        return texts[0] + (tags[0].clean or tags[0].write())
+    pieces = [""] * (len(texts) + len(tags))
+    pieces[::2] = texts
+    pieces[1::2] = [tag.clean or tag.write() for tag in tags]
+    return "".join(pieces)
