@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from conftest import CONF, ROOT
 from sites import Parts, crawl
+from test_encoder import MODELS, checkpoint
 
 pytestmark = pytest.mark.spark
 
@@ -62,10 +63,15 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def submit(folder: Path, output: str, *spark: str, classifier: str = "embedded") -> subprocess.CompletedProcess[str]:
+EXECUTORS = ("--conf", "spark.executor.memory=800m", "--conf", "spark.executor.cores=1")
+
+
+def submit(
+    folder: Path, output: str, *spark: str, classifier: str = "embedded", options: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     command = [f"{environment(folder)['SPARK_HOME']}/bin/spark-submit", "--properties-file", "conf/local.conf", *spark]
     command += ["--py-files", "stencil.zip", "job.py", "extract", "--input", f"{folder}/crawl/part-*"]
-    command += ["--output", str(folder / output), "--classifier", classifier]
+    command += ["--output", str(folder / output), "--classifier", classifier, *options]
     return subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=600)
 
 
@@ -104,6 +110,20 @@ def wait_for(port: int) -> None:
     pytest.fail(f"nothing listens on port {port}")
 
 
+@contextmanager
+def standalone(folder: Path) -> Iterator[str]:
+    """A cluster of two workers of one core: its master."""
+    port = cluster_port()
+    master = f"spark://127.0.0.1:{port}"
+    with ExitStack() as cluster:
+        cluster.enter_context(daemon(folder, "org.apache.spark.deploy.master.Master", "--port", str(port)))
+        wait_for(port)
+        for number in (1, 2):
+            worker = ("-c", "1", "-m", "1g", "-d", str(folder / f"worker{number}"), master)
+            cluster.enter_context(daemon(folder, "org.apache.spark.deploy.worker.Worker", *worker))
+        yield master
+
+
 @pytest.mark.smoke
 def test_spark_submit_with_the_artefact_alone(artefact: Path) -> None:
     done = submit(artefact, "local", "--master", "local[2,4]", classifier=f"labels:{artefact}/crawl/truth.jsonl.gz")
@@ -125,18 +145,25 @@ def test_a_standalone_cluster_of_two_workers(artefact: Path) -> None:
     truth = f"labels:{artefact}/crawl/truth.jsonl.gz"
     if not (artefact / "local").exists():
         assert submit(artefact, "local", "--master", "local[2,4]", classifier=truth).returncode == 0
-    port = cluster_port()
-    master = f"spark://127.0.0.1:{port}"
-    with ExitStack() as cluster:
-        cluster.enter_context(daemon(artefact, "org.apache.spark.deploy.master.Master", "--port", str(port)))
-        wait_for(port)
-        for number in (1, 2):
-            worker = ("-c", "1", "-m", "1g", "-d", str(artefact / f"worker{number}"), master)
-            cluster.enter_context(daemon(artefact, "org.apache.spark.deploy.worker.Worker", *worker))
-        executors = ("--conf", "spark.executor.memory=800m", "--conf", "spark.executor.cores=1")
-        done = submit(artefact, "cluster", "--master", master, *executors, classifier=truth)
+    with standalone(artefact) as master:
+        done = submit(artefact, "cluster", "--master", master, *EXECUTORS, classifier=truth)
     assert done.returncode == 0, done.stderr[-2000:]
     assert report(artefact, "cluster")["extracted_by"] == report(artefact, "local")["extracted_by"]
     for path in (artefact / "local" / "extractions").glob("*.parquet"):
         assert (artefact / "cluster" / "extractions" / path.name).read_bytes() == path.read_bytes()
     assert all(any((artefact / f"worker{number}").glob("app-*")) for number in (1, 2))
+
+
+def test_a_model_on_a_standalone_cluster_is_loaded_once_a_worker(artefact: Path, shared: Path) -> None:
+    spec = f"encoder:{checkpoint(shared, MODELS[0])}?chunk_tokens=512"
+    options = ("--device", "cpu", "--rounds", "1")
+    assert submit(artefact, "model", "--master", "local[2,4]", classifier=spec, options=options).returncode == 0
+    with standalone(artefact) as master:
+        done = submit(artefact, "models", "--master", master, *EXECUTORS, classifier=spec, options=options)
+    assert done.returncode == 0, done.stderr[-2000:]
+    here, there = report(artefact, "model"), report(artefact, "models")
+    for found in (here, there):
+        used = found["stages"]["round-1/label"]["model"]
+        assert 1 <= used["loads"] == used["processes"] <= 2
+    assert here["labelled_pages"] == there["labelled_pages"] > 0
+    assert here["extracted_by"] == there["extracted_by"]
