@@ -13,7 +13,7 @@ from test_encoder import checkpoint, page
 from templates.dom import PageError
 from templates.labels import Labels
 from udfs.classifiers import prompts
-from udfs.classifiers.decoder import Decoder
+from udfs.classifiers.decoder import Decoder, Question
 from udfs.classifiers.grammar import Grammar, State, plain_tokens
 from udfs.simplification.simplify import main_html, simplify
 
@@ -122,6 +122,31 @@ def test_oracle_exact_mode(shared: Path, name: str) -> None:
         assert tokens == result["constrained_strict"]["ids"], result["id"]
         labels = ["main" if margin > 0 else "other" for margin in margins]
         assert dict(zip(question.items, labels, strict=True)) == result["constrained_strict"]["labels"]
+
+
+def test_a_device_without_memory_halves_the_batch(shared: Path) -> None:
+    model = decoder(shared, MODELS[0])
+    torch = pytest.importorskip("torch")
+    texts = [simplify(f"<p>{'word ' * size}</p>")[0] for size in (3, 4, 5)]
+    wanted = model.answer(texts)
+    fast = model.fast
+    sizes: list[int] = []
+
+    def small(batch: list[Question]) -> Any:
+        sizes.append(len(batch))
+        if len(batch) > 1 or len(batch[0].tokens) > longest:
+            raise torch.OutOfMemoryError("too much")
+        return fast(batch)
+
+    longest = max(len(question.tokens) for text in texts for question in model.questions(0, text))
+    model.fast = small  # type: ignore[method-assign]
+    for one, other in zip(wanted, model.answer(texts), strict=True):
+        assert not isinstance(one, PageError) and not isinstance(other, PageError)
+        assert other == pytest.approx(one, abs=1e-4)
+    assert sizes == [3, 1, 2, 1, 1]
+    longest -= 1
+    errors = [answer.reason for answer in model.answer(texts) if isinstance(answer, PageError)]
+    assert errors == ["out_of_memory"]  # the page that does not fit alone
 
 
 def test_each_wrapping_is_the_template_once_or_twice(shared: Path) -> None:

@@ -12,6 +12,7 @@ from templates.dom import PageError
 from templates.labels import Labels
 from udfs import labelling
 from udfs.classifiers import loaded_once
+from udfs.extraction import Conversion, Decision, extract_page
 from udfs.guard import Failure, Limits
 from udfs.input.pages import Page
 from udfs.labelling import Labeller
@@ -92,6 +93,16 @@ def test_batches_are_of_one_page_where_a_page_may_kill(isolated: bool, sizes: li
     assert [len(batch) for batch in label.batches(page("x") for _ in range(40))] == sizes
     large = [page("x" * (3 << 20)) for _ in range(3)]
     assert [len(batch) for batch in label.batches(large)] == [1, 1, 1]
+
+
+def test_a_block_within_a_main_block_comes_out_once() -> None:
+    """Report INF06, from labels on: a table of labels may name both."""
+    found = page("<div><p>Only once please.</p></div>")
+    for paths in (("/html/body/div", "/html/body/div/p"), ("/html/body/div/p", "/html/body/div", "/html/body")):
+        labels = Labels(paths, (1.0,) * len(paths))
+        row, _ = extract_page(found, Decision(labels=labels), None, Conversion(("markdown",)))
+        assert row["text"] == row["markdown"].strip() == "Only once please."
+        assert row["main_html"].count("Only once") == 1
 
 
 def test_isolated_a_model_lives_in_a_process_of_its_own(shared: Path) -> None:
