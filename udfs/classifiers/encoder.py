@@ -99,6 +99,11 @@ class Encoder:
         if len(self._tokenizer) > self._model.config.vocab_size:
             self._model.resize_token_embeddings(len(self._tokenizer))
 
+    def parts(self) -> tuple[Any, Any]:
+        """Return model and tokenizer, loaded. Raises CheckpointError."""
+        self.load()
+        return self._model, self._tokenizer
+
     def unload(self) -> None:
         """Give back the memory of the weights."""
         if self._model is not None:
@@ -138,6 +143,13 @@ class Encoder:
         """Read a batch at once: the logits of each chunk's blocks."""
         import torch
 
+        with torch.inference_mode():
+            return [values.cpu() for values in self.read(batch)]
+
+    def read(self, batch: list[Chunk]) -> list[Any]:
+        """Do what `forward` does, on the device, and with gradients if torch keeps them."""
+        import torch
+
         self.batches += 1
         longest = max(len(chunk.tokens) for chunk in batch)
         pad = self._model.config.pad_token_id or 0
@@ -147,11 +159,8 @@ class Encoder:
         if any(len(chunk.tokens) < longest for chunk in batch):
             ones = [[1] * len(chunk.tokens) + [0] * (longest - len(chunk.tokens)) for chunk in batch]
             mask = torch.tensor(ones, device=device)
-        with torch.inference_mode():
-            logits = self._model(input_ids=torch.tensor(rows, device=device), attention_mask=mask).logits.float()
-        return [
-            row[torch.tensor(chunk.separators, device=device)].cpu() for row, chunk in zip(logits, batch, strict=True)
-        ]
+        logits = self._model(input_ids=torch.tensor(rows, device=device), attention_mask=mask).logits.float()
+        return [row[torch.tensor(chunk.separators, device=device)] for row, chunk in zip(logits, batch, strict=True)]
 
 
 def split_blocks(simplified: str) -> list[str]:

@@ -12,7 +12,7 @@ from lxml.etree import _Element
 from lxml.html import HtmlElement
 
 from templates.dom import TEXTLESS, PageError, parse
-from templates.labels import Addresses, Labels
+from templates.labels import Addresses, Labels, Resolved
 from udfs.simplification.numbering import ITEM, kept_elements, read_map
 from udfs.simplification.simplify import simplify
 
@@ -27,6 +27,13 @@ ITEM_ID = re.compile(rf'{ITEM}="(\d+)"')
 _ATOM_TAGS = frozenset(["br", "img", "video", "audio", "iframe", "embed", "object", "canvas"])
 _BY_PLACE = 0.5  # what no model has seen, but the published reconstruction keeps: its element, or the one before it
 _EMPTY, _MIXED = -1.0, -2.0
+
+
+class Item(NamedTuple):
+    """What an item holds: its text as a reader sees it, and how much of it is main, as a share."""
+
+    text: str
+    share: float
 
 
 class _Atom(NamedTuple):
@@ -104,6 +111,57 @@ def item_labels(html: str, map_html: str, probabilities: Mapping[str, float]) ->
     atoms = list(_atoms(root))
     values = _aligned(atoms, list(_valued(marked, probabilities)))
     return _labels(root, atoms, values)
+
+
+def item_shares(root: HtmlElement, map_html: str, labels: Resolved) -> dict[str, Item]:
+    """Turn what labels say of a page's tree into what they say of its items: the way back from `item_labels`.
+
+    root: of the tree of `templates.dom.parse`, where the labels are resolved. By item id; an item without text or
+    image is left out. A text of the map that the tree has not takes the value of the text before it.
+    """
+    marked = read_map(map_html)
+    if marked is None:
+        return {}
+    inherited = inherited_values(root, labels)
+    said = [(atom.key, _value(atom, inherited, labels)) for atom in _atoms(root)]
+    atoms = list(_atoms(marked))
+    within: dict[_Element, str | None] = {}
+    for element in marked.iter():
+        parent = element.getparent()
+        within[element] = element.get(ITEM) or (None if parent is None else within[parent])
+    found: defaultdict[str, list[tuple[_Atom, float]]] = defaultdict(list)
+    for atom, value in zip(atoms, _aligned(atoms, said), strict=True):
+        parent = atom.holder.getparent() if atom.part == "tail" else atom.holder
+        item = None if parent is None else within[parent]
+        if item is not None:
+            found[item].append((atom, value))
+    return {item: made for item, valued in found.items() if (made := _item(valued))}
+
+
+def inherited_values(root: HtmlElement, labels: Resolved) -> dict[HtmlElement, float]:
+    """Return the main probability of every element of a tree: its label's, else what is said of the one around it."""
+    values: dict[HtmlElement, float] = {}
+    for element in root.iter():  # parents first
+        parent = element.getparent()
+        values[element] = labels.elements.get(element, 0.0 if parent is None else values[parent])
+    return values
+
+
+def _value(atom: _Atom, inherited: Mapping[_Element, float], labels: Resolved) -> float:
+    if atom.part == "tail":
+        parent = atom.holder.getparent()
+        return labels.tails.get(atom.holder, 0.0 if parent is None else inherited[parent])
+    own = inherited[atom.holder]
+    return labels.texts.get(atom.holder, own) if atom.part == "text" else own
+
+
+def _item(valued: Sequence[tuple[_Atom, float]]) -> Item | None:
+    """Weigh the texts of an item by their lengths; an image counts as a character, a line break as none."""
+    sizes = [len(atom.key) if atom.part != "element" else int(atom.holder.tag != "br") for atom, _ in valued]
+    if not any(sizes):
+        return None
+    text = " ".join(atom.key for atom, _ in valued if atom.part != "element")
+    return Item(text, sum(size * value for size, (_, value) in zip(sizes, valued, strict=True)) / sum(sizes))
 
 
 def _atoms(root: _Element) -> Iterator[_Atom]:
