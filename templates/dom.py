@@ -24,7 +24,13 @@ _VOID = frozenset("area base br col embed hr img input link meta source track wb
 _MAX_ATTRIBUTES = 1000
 """libxml2 compares each attribute of a tag with all earlier ones: 300,000 of them take minutes."""
 
+_CLASSES = lxml.etree.ElementDefaultClassLookup(element=HtmlElement)
+"""One class for all elements: lxml.html's own lookup is Python, called for each element whenever it is touched."""
+
 TEXTLESS = ("head", "script", "style", "template", "noscript")
+
+_LEAST_NOSCRIPT = 200
+"""Characters: notes that scripts are needed, and addresses of counting pixels, are shorter."""
 
 
 class PageError(ValueError):
@@ -63,6 +69,7 @@ def _parsed(html: str) -> HtmlElement:
     # libxml2 would otherwise obey a meta tag that is wrong by now. NUL ends the document for libxml2.
     data = html.replace("\0", "").encode("utf-8", "replace")
     parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    parser.set_element_class_lookup(_CLASSES)
     try:
         root = lxml.etree.fromstring(data, parser)
     except lxml.etree.LxmlError:
@@ -133,14 +140,30 @@ def visible_text(root: HtmlElement) -> str:
 def strip_textless(root: HtmlElement) -> None:
     """Remove, in place, the elements whose text is no text of the page: head, script, style, template, noscript.
 
-    Scripts of a `math/` type stay: they hold the TeX of a formula that MathJax shows.
+    Scripts of a `math/` type stay: they hold the TeX of a formula that MathJax shows. Where `noscript_is_page`,
+    noscript elements stay too, as `div`.
     """
+    if noscript_is_page(root):
+        for noscript in list(root.iter("noscript")):
+            noscript.tag = "div"
     formulas = [script for script in root.iter("script") if (script.get("type") or "").startswith("math/")]
     for script in formulas:
         script.tag = "math-script"
     lxml.etree.strip_elements(root, *TEXTLESS, with_tail=False)
     for script in formulas:
         script.tag = "script"
+
+
+def noscript_is_page(root: HtmlElement) -> bool:
+    """Tell whether most of a page's text stands in `noscript`: scripts would build the page, and readers without see that.
+
+    Call it before `strip_textless`.
+    """
+    inside = sum(text_length(noscript) for noscript in root.iter("noscript"))
+    if inside < _LEAST_NOSCRIPT:
+        return False
+    silent = sum(text_length(element) for element in root.iter("title", "script", "style", "template"))
+    return inside > text_length(root) - silent - inside
 
 
 def text_length(element: HtmlElement) -> int:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml.html import HtmlElement
 
-from templates.dom import parse
+from templates.dom import parse, strip_textless
 from templates.labels import Addresses
 from udfs.blocks import SILENT_TAGS, Block, segment
 
@@ -100,3 +100,17 @@ def test_every_visible_text_is_in_exactly_one_block_and_paths_lead_to_it(pieces:
         found = [node for path in block.paths(addresses) for node in root.xpath(path)]
         texts = [node.text_content() if isinstance(node, lxml.html.HtmlElement) else node for node in found]
         assert "".join(texts) == block.text
+
+
+def test_a_page_whose_text_is_all_in_noscript_is_read_from_there() -> None:
+    words = "Readers without scripts see the whole thread here, post after post. " * 5
+    hidden = f"<html><body><noscript><div class='post'><p>{words}</p></div></noscript><script>run()</script></body></html>"
+    root = parse(hidden)
+    assert [" ".join(block.text.split()) for block in segment(root)] == [words.strip()]
+    strip_textless(root)
+    assert root.find("body/div/div").get("class") == "post"
+    beside = hidden.replace("<script>", f"<p>{words} And here is more of it.</p><script>")
+    assert [block.element.tag for block in segment(parse(beside))] == ["p"]
+    root = parse(beside)
+    strip_textless(root)
+    assert root.find("body/div") is None

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from lxml.html import HtmlElement
 
+from templates.dom import noscript_is_page
 from templates.labels import Addresses
 from udfs.simplification.simplify import main_html, simplify
 
@@ -103,24 +104,24 @@ def segment(root: HtmlElement) -> Iterator[Block]:
     Every visible text of the page is in exactly one block: a text directly between block elements too. Line
     breaks by `br` do not end a block. Works on trees of any depth.
     """
-    with_blocks: set[HtmlElement] = set()
+    silent = SILENT_TAGS - {"noscript"} if noscript_is_page(root) else SILENT_TAGS
+    holders = _holders(root)
     frames = [_Frame(root, False)]
     while frames:
         frame = frames[-1]
         for child in frame.children:
             tag = child.tag
-            if tag in SILENT_TAGS:
+            if tag in silent:
                 frame.broken = True
-            elif tag in BLOCK_TAGS or (len(child) and _holds_block(child, with_blocks)):
+            elif child in holders or tag in _BREAKING:
                 frame.broken = True
                 if frame.members and (block := frame.close()):
                     yield block
-                if len(child):
+                if child in holders:
                     frames.append(_Frame(child, frame.in_link or tag == "a"))
                     break
-                text = child.text
-                if text and not text.isspace():
-                    yield Block(child, (), text, len(text) if frame.in_link else 0)
+                if block := _whole(child, frame.in_link):
+                    yield block
             else:
                 _add_inline(frame, child, tag)
             if tail := child.tail:
@@ -133,23 +134,34 @@ def segment(root: HtmlElement) -> Iterator[Block]:
                 frames[-1].add(frame.element, "tail", tail, frames[-1].in_link)
 
 
+def _holders(root: HtmlElement) -> set[HtmlElement]:
+    """Find the elements that hold an element that breaks a line."""
+    holders: set[HtmlElement] = set()
+    for element in root.iter(*_BREAKING):
+        holder = element.getparent()
+        while holder is not None and holder not in holders:
+            holders.add(holder)
+            holder = holder.getparent()
+    return holders
+
+
+def _whole(element: HtmlElement, in_link: bool) -> Block | None:
+    """Make a block of an element that holds nothing but text and inline elements, unless it's blank."""
+    text = "".join(element.itertext()) if len(element) else element.text
+    if not text or text.isspace():
+        return None
+    return Block(element, (), text, len(text) if in_link else _link_chars(element))
+
+
+def _link_chars(element: HtmlElement) -> int:
+    return sum(len("".join(link.itertext())) for link in element.iter("a")) if len(element) else 0
+
+
 def _add_inline(frame: _Frame, child: HtmlElement, tag: str) -> None:
     text = "".join(child.itertext()) if len(child) else child.text
     if text:
         frame.add(child, "element", text, frame.in_link or tag == "a")
-        if len(child) and tag != "a" and not frame.in_link:
-            frame.link_chars += sum(len("".join(link.itertext())) for link in child.iter("a"))
+        if tag != "a" and not frame.in_link:
+            frame.link_chars += _link_chars(child)
     elif tag not in ("br", "wbr"):
         frame.members.append(Member(child, "element"))  # an image goes with the text around it
-
-
-def _holds_block(element: HtmlElement, known: set[HtmlElement]) -> bool:
-    if element in known:
-        return True
-    for found in element.iter():
-        if found.tag in _BREAKING:
-            while found is not element:  # what is between them need not be searched again
-                found = found.getparent()
-                known.add(found)
-            return True
-    return False

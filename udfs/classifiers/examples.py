@@ -1,0 +1,166 @@
+"""Examples: pages with ground truth as the embedded classifier learns from them: features and a target per block."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from lxml.html import HtmlElement
+
+from templates.dom import PageError, parse
+from templates.labels import Labels, Resolved, resolve
+from udfs.blocks import Block
+from udfs.classifiers.features import Features, features
+from udfs.hosts import host, registered_domain
+from udfs.metrics import words
+
+_LEAST_ALIGNED = 0.9
+"""Token F1 of the blocks found by a page's text with that text: with less, the text is not of this page's HTML."""
+
+_GRAM = 3
+
+
+@dataclass(frozen=True)
+class Example:
+    """A page to learn from, or to be scored on.
+
+    domain: registered domain; of a site corpus the site. split: train, dev or test. kind: page type and set, for
+    figures. page: its features, without the tree. target: share of each block that is main, 0..1.
+    counted: whether a block counts; a title does not where its corpus leaves titles out. lengths: words of each block.
+    texts: the words of each block; truth: those of the ground truth.
+    """
+
+    url: str
+    domain: str
+    split: str
+    kind: str
+    page: Features
+    target: npt.NDArray[np.float32]
+    counted: npt.NDArray[np.bool_]
+    lengths: npt.NDArray[np.float32]
+    texts: tuple[Counter[str], ...]
+    truth: Counter[str]
+
+    def f1(self, main: npt.NDArray[np.bool_]) -> float:
+        """Return the token F1 of the blocks that are said to be main with the ground truth."""
+        said: Counter[str] = Counter()
+        for is_main, text in zip(main.tolist(), self.texts, strict=True):
+            if is_main:
+                said.update(text)
+        total = said.total() + self.truth.total()
+        return 2 * (said & self.truth).total() / total if total else 1.0
+
+
+def read_examples(path: str, splits: Mapping[str, str]) -> Iterator[Example | PageError]:
+    """Read a corpus of JSON lines (`.gz` or not): an example, or the reason why it is none, for every line.
+
+    Fields: `html`; `url` or `id`; `gold_paths` and `gold_excluded_paths` (positional XPaths), or only `gold_text`;
+    `split`, or one by `splits` for the name of the file's folder; `title_path` and `title_in_gold`, if titles are in.
+    """
+    folder = Path(path).parent.name
+    opened = gzip.open if path.endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            try:
+                yield example(row, folder if folder in splits else None, splits.get(folder))
+            except PageError as error:
+                yield error
+
+
+def example(row: Mapping[str, Any], site: str | None = None, split: str | None = None) -> Example:
+    """Make an example of a row of ground truth.
+
+    Raises PageError: `no_text`, `truth_not_found` where the page's HTML lacks the truth's text, or as
+    `dom.parse` has it.
+    """
+    root = parse(row["html"])
+    page = features(root)
+    if page is None:
+        raise PageError("no_text")
+    texts = tuple(Counter(words(block.text)) for block in page.blocks)
+    counted = np.ones(len(texts), np.bool_)
+    if row.get("title_path") and not row.get("title_in_gold"):
+        title = resolve(root, Labels((row["title_path"],), (1.0,)))
+        counted = _shares(page.blocks, title) < 0.5
+    paths = row.get("gold_paths")
+    truth = Counter(words(row.get("gold_text") or ""))
+    if paths or (paths is not None and not truth):
+        excluded = row.get("gold_excluded_paths") or []
+        labels = Labels((*paths, *excluded), (1.0,) * len(paths) + (0.0,) * len(excluded))
+        target = _shares(page.blocks, resolve(root, labels))
+    else:
+        target = _aligned([block.text for block in page.blocks], row.get("gold_text") or "")
+    url = row.get("url") or row.get("id") or ""
+    made = Example(
+        url=url,
+        domain=site or row.get("domain") or registered_domain(host(url)),
+        split=split or row.get("split") or "train",
+        kind=" ".join(filter(None, (row.get("set") or "sites", row.get("page_type")))),
+        page=page.without_tree(),
+        target=target,
+        counted=counted,
+        lengths=np.array([text.total() for text in texts], np.float32),
+        texts=texts,
+        truth=truth,
+    )
+    if not paths and truth and made.f1(target >= 0.5) < _LEAST_ALIGNED:
+        raise PageError("truth_not_found")
+    return made
+
+
+def _shares(blocks: Sequence[Block], labels: Resolved) -> npt.NDArray[np.float32]:
+    """Measure how much of each block the labels call main."""
+    known: dict[HtmlElement, float] = {}
+
+    def inherited(element: HtmlElement) -> float:
+        chain = []
+        node: HtmlElement | None = element
+        while node is not None and node not in known and node not in labels.elements:
+            chain.append(node)
+            node = node.getparent()
+        value = 0.0 if node is None else labels.elements.get(node, known.get(node, 0.0))
+        known.update(dict.fromkeys(chain, value))
+        return value
+
+    shares = []
+    for block in blocks:
+        parts = block.members or [(block.element, "element")]
+        chars = main = 0.0
+        for holder, part in parts:
+            if part == "element":
+                text, value = "".join(holder.itertext()), inherited(holder)
+            elif part == "text":
+                text, value = holder.text or "", labels.texts.get(holder, inherited(block.element))
+            else:
+                text, value = holder.tail or "", labels.tails.get(holder, inherited(block.element))
+            chars += len(text.strip())
+            main += len(text.strip()) * value
+        shares.append(main / chars if chars else 0.0)
+    return np.array(shares, np.float32)
+
+
+def _aligned(texts: Sequence[str], truth: str) -> npt.NDArray[np.float32]:
+    """Measure how much of each text stands in runs of three words that the truth has too."""
+    spoken = words(truth)
+    grams = set(zip(*(spoken[at:] for at in range(_GRAM)), strict=False))
+    lines = {tuple(words(line)) for line in truth.splitlines()}
+    shares = []
+    for text in texts:
+        own = words(text)
+        if len(own) < _GRAM:
+            shares.append(float(tuple(own) in lines))
+            continue
+        covered = np.zeros(len(own), np.bool_)
+        for at in range(len(own) - _GRAM + 1):
+            if tuple(own[at : at + _GRAM]) in grams:
+                covered[at : at + _GRAM] = True
+        shares.append(float(covered.mean()))
+    return np.array(shares, np.float32)
