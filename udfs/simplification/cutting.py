@@ -18,8 +18,8 @@ class Node:
 
     __slots__ = ("children", "closing", "name", "opened", "tail", "text")
 
-    def __init__(self, tag: Tag, text: str, tail: str) -> None:
-        self.name, self.opened, self.closing = tag.name, tag.write()[:-1], tag.closing
+    def __init__(self, tag: Tag, opened: str, text: str, tail: str) -> None:
+        self.name, self.closing, self.opened = tag.name, tag.closing, opened
         self.text, self.tail = text, tail
         self.children: list[Node] = []
 
@@ -30,16 +30,16 @@ _Above: TypeAlias = "tuple[Node, _Above] | None"
 def tree(page: Markup, element: int, lead: str | None = None, members: Sequence[int] = ()) -> Node:
     """Copy a block without the middle of its lists: an element, or a run of `members` in it behind a `lead`."""
     tag = page.tags[element]
-    root = Node(tag, unescape(page.text(element) if lead is None else lead), "")
+    root = Node(tag, page.opened(element), unescape(page.text(element) if lead is None else lead), "")
     open_nodes = [(root, members if lead is not None else list(page.children(element)))]
     while open_nodes:
         node, children = open_nodes.pop()
         for child in _kept(page, node.name, children):
             if child == _ELLIPSIS:
-                node.children.append(Node(_SPAN, "...", ""))
+                node.children.append(Node(_SPAN, "<span", "...", ""))
                 continue
             tag = page.tags[child]
-            copy = Node(tag, unescape(page.text(child)), unescape(page.tail(child)))
+            copy = Node(tag, page.opened(child), unescape(page.text(child)), unescape(page.tail(child)))
             node.children.append(copy)
             if inner := list(page.children(child)):
                 open_nodes.append((copy, inner))

@@ -13,6 +13,7 @@ from udfs.simplification.tags import (
     END,
     GONE,
     GONE_TAG,
+    HEAD_TAG,
     NO_CELL,
     NO_END_TAG,
     ODD,
@@ -21,6 +22,8 @@ from udfs.simplification.tags import (
     START,
     VOID,
     Tag,
+    attributes,
+    clean_tag,
     read_tags,
 )
 
@@ -93,6 +96,15 @@ class Markup:
         """Return the text after an element."""
         return self.texts[self.ends[element]]
 
+    def token(self, tag: int) -> str:
+        """Return what is written between `<` and `>`."""
+        return self.raw[2 * tag + 1]
+
+    def opened(self, element: int) -> str:
+        """Write a start tag as the simplified HTML has it, without its `>`."""
+        clean = self.tags[element].clean
+        return (clean_tag(self.raw[2 * element + 1]) if clean is None else clean)[:-1]
+
     def is_odd(self, start: int, stop: int) -> bool:
         """Tell whether there is something odd at or behind some tags."""
         return self.odd.find(1, start, stop) >= 0
@@ -127,12 +139,12 @@ def read(root: _Element, controls: bool, scripts: list[tuple[str, str]] | None =
     for item in empty_items:
         item.text = ""  # or lxml would not write its end
     html: str = lxml.etree.tostring(root, method="html", encoding="unicode")
-    raw = cut(html)
-    tags = read_tags(raw[1::2])
+    raw, tags = _read_around_head(html)
     rare = {tag for tag in set(tags) if tag.rare}
-    is_marked = any(tag.marked for tag in rare)
-    if is_marked and "<!--" in html:
-        raw = _cut_around_comments(html)
+    is_marked = "data-uid" in raw[tags.index(HEAD_TAG) * 2 + 1] if HEAD_TAG in tags[:2] else False
+    if any(tag.marked for tag in rare):
+        is_marked = True
+        raw = _cut_around_comments(html) if "<!--" in html else cut(html)
         tags = read_tags(raw[1::2])
         rare = {tag for tag in set(tags) if tag.rare}
     texts = raw[2::2]
@@ -144,6 +156,17 @@ def read(root: _Element, controls: bool, scripts: list[tuple[str, str]] | None =
     _Reader(page).read()
     _note_rarities(page, rare)
     return page
+
+
+def _read_around_head(html: str) -> tuple[list[str], list[Tag]]:
+    """Cut a page and read its tags, but for the head, which is left in one piece."""
+    head, end = html.find("<head>"), html.find("</head>") + 7
+    if head < 0:
+        raw = cut(html)
+        return raw, read_tags(raw[1::2])
+    before, behind = cut(html[:head]), cut(html[end:])
+    tags = [*read_tags(before[1::2]), HEAD_TAG, *read_tags(behind[1::2])]
+    return [*before, html[head + 1 : end - 1], *behind], tags
 
 
 def cut(html: str) -> list[str]:
@@ -242,7 +265,7 @@ class _Reader:
         if name == "li":
             return bool(self.lists)
         if name == "td" or name == "th":
-            if self.tables and " headers" in tag.attributes():
+            if self.tables and " headers" in (token := self.page.token(at)) and " headers" in attributes(token):
                 self.data_tables.add(self.tables[-1])
             return bool(self.tables)
         if name == "dt" or name == "dd":
@@ -255,7 +278,7 @@ class _Reader:
         elif name == "ul" or name == "ol":
             self.lists.append(at)
         elif name == "details":
-            self.has_closed |= " open" not in tag.attributes()
+            self.has_closed |= " open" not in attributes(self.page.token(at))
         elif name != "table" and self.tables:
             self.data_tables.add(self.tables[-1])
         return True
@@ -272,7 +295,7 @@ class _Reader:
             page.holds[element] = 0
         elif name == "table":
             self.tables.pop()
-            found = tag.attributes()
+            found = attributes(page.token(element))
             is_data = found.get(" role") == "table" or found.get(" data-table")
             if is_data or element in self.data_tables or element not in self.layout_tables:
                 page.wholes.add(element)
@@ -300,8 +323,9 @@ class _Reader:
         if parent < 0:
             return False
         removed = "" if tag.removed == "nav" and tags[parent].name != "body" else tag.removed
-        above = tags[parent]
-        if not removed and (above.name != "details" or tag.name == "summary" or " open" in above.attributes()):
+        if not removed and (tags[parent].name != "details" or tag.name == "summary"):
+            return False
+        if not removed and " open" in attributes(page.token(parent)):
             return False
         end, depth = at, int(tag.kind == START)
         while depth:

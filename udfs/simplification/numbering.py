@@ -39,7 +39,7 @@ class MapHtml:
     def has(self, element: int, key: str, value: str) -> bool:
         """Tell whether an attribute of an element has a value, which needs no escapes."""
         text = f' {key}="{value}"'
-        return self._attributes.get((element, key)) == text or text in self._token(element)
+        return self._attributes.get((element, key)) == text or text in self._page.token(element)
 
     def mark_holder(self, element: int) -> None:
         """Mark an inline element that holds a block."""
@@ -54,7 +54,7 @@ class MapHtml:
         self.number(element, item)
         if self._is_annotated:
             for below in range(element + 1, self._page.ends[element]):
-                if selection := attribute(self._token(below), "cc-select"):
+                if selection := attribute(self._page.token(below), "cc-select"):
                     self._attributes[element, "cc-select"] = selection[0]
                     break
 
@@ -98,7 +98,7 @@ class MapHtml:
         """Write it, with the scripts and styles of the page and without the ends of empty list items."""
         html, edits = self._page.html, self._edits
         for (element, key), text in self._attributes.items():
-            token, end = self._token(element), self._end(2 * element + 1)
+            token, end = self._page.token(element), self._end(2 * element + 1)
             start = end
             if f" {key}" in token and (found := attribute(token, key)):
                 start, end = end - len(token) + found.start(), end - len(token) + found.end()
@@ -119,9 +119,6 @@ class MapHtml:
         pieces.append(html[position:])
         return "".join(pieces)
 
-    def _token(self, element: int) -> str:
-        return self._page.raw[2 * element + 1]
-
     def _end(self, at: int) -> int:
         """Return where a text or tag ends."""
         return self._ends[at] + at
@@ -131,7 +128,7 @@ class MapHtml:
         return self._page.has_controls and at not in self._taken and is_control(self._page.raw[2 * at + 2])
 
     def _wrap(self, parent: int, start: int, end: int, item: int) -> None:
-        selection = attribute(self._token(parent), "cc-select") if self._is_annotated else None
+        selection = attribute(self._page.token(parent), "cc-select") if self._is_annotated else None
         copied = selection[0] if selection else ""
         self._edits.append((start, 2, start, f'<{WRAPPER} {ITEM}="{item}"{copied}>'))
         self._edits.append((end, 0, end, f"</{WRAPPER}>"))

@@ -19,7 +19,7 @@ from templates.dom import MAX_HTML_CHARS, PageError
 from udfs.simplification import cutting
 from udfs.simplification.markup import Markup, cut, has_controls, is_control, is_long, mangled, read
 from udfs.simplification.numbering import MapHtml, main_html
-from udfs.simplification.tags import END, GONE, INLINE_TAGS, Tag, folded, unescape
+from udfs.simplification.tags import END, GONE, INLINE_TAGS, clean_tags, folded, unescape
 
 __all__ = ["main_html", "simplify"]
 
@@ -253,13 +253,24 @@ class _Writer:
         """The start tags of the page in XML, without what stands around them."""
         xml = lxml.etree.tostring(self._root, encoding="unicode", with_tail=False)
         tokens = (token.removesuffix("/") for token in cut(xml)[1::2] if token[0] != "/")
-        return dict(zip(self._elements, tokens, strict=True))
+        return dict(zip(self._numbers, tokens, strict=True))
 
     @cached_property
     def _elements(self) -> dict[int, _Element]:
         """The elements of the original tree."""
-        numbers = [number for number, token in enumerate(self.page.raw[1::2]) if token[0] != "/"]
-        return dict(zip(numbers, self._root.iter(), strict=True))
+        return dict(zip(self._numbers, self._root.iter(), strict=True))
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        """The numbers of the elements of the original tree; -1 for what is in the head."""
+        numbers: list[int] = []
+        for number, token in enumerate(self.page.raw[1::2]):
+            if token.startswith("head>"):
+                inner = cut(f"<{token}>")[3::2]
+                numbers += (number, *(-1 for below in inner if below[0] != "/"))
+            elif token[0] != "/":
+                numbers.append(number)
+        return numbers
 
 
 def _members(page: Markup, run: _Run) -> list[int]:
@@ -279,7 +290,7 @@ def _is_long(page: Markup, run: _Run) -> bool:
 
 def _element_html(page: Markup, element: int, item: int) -> str | None:
     """Write an element; None if nothing is to be seen in it."""
-    tag, end = page.tags[element], page.ends[element]
+    end = page.ends[element]
     texts = page.texts[element:end]
     text = "".join(texts)
     is_long = page.is_long(element, end)
@@ -287,8 +298,7 @@ def _element_html(page: Markup, element: int, item: int) -> str | None:
         return None
     if len(text) > CUTOFF or is_long:
         return _cut(cutting.tree(page, element), item)
-    inner = _interleaved(texts, page.tags[element + 1 : end + 1])
-    return f'{(tag.clean or tag.write())[:-1]} _item_id="{item}">{inner}'
+    return f'{page.opened(element)} _item_id="{item}">{_interleaved(texts, page, element + 1, end + 1)}'
 
 
 def _run_html(page: Markup, run: _Run, item: int) -> str | None:
@@ -307,7 +317,7 @@ def _run_html(page: Markup, run: _Run, item: int) -> str | None:
         return None
     if len(text) > CUTOFF or is_long:
         return _cut(cutting.tree(page, owner, lead, _members(page, run)), item)
-    return f'{(tag.clean or tag.write())[:-1]} _item_id="{item}">{_interleaved(texts, tags[first:stop])}{tag.closing}'
+    return f'{page.opened(owner)} _item_id="{item}">{_interleaved(texts, page, first, stop)}{tag.closing}'
 
 
 def _cut(root: cutting.Node, item: int) -> str:
@@ -315,10 +325,12 @@ def _cut(root: cutting.Node, item: int) -> str:
     return cutting.html(root, item)
 
 
-def _interleaved(texts: list[str], tags: list[Tag]) -> str:
+def _interleaved(texts: list[str], page: Markup, start: int, stop: int) -> str:
+    """Put tags between texts, the first text before the first tag."""
+    tags = clean_tags(page.tags[start:stop], page.raw[2 * start + 1 : 2 * stop : 2])
     if len(texts) == len(tags) == 1:
-        return texts[0] + (tags[0].clean or tags[0].write())
+        return texts[0] + tags[0]
     pieces = [""] * (len(texts) + len(tags))
     pieces[::2] = texts
-    pieces[1::2] = [tag.clean or tag.write() for tag in tags]
+    pieces[1::2] = tags
     return "".join(pieces)

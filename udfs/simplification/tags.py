@@ -26,14 +26,12 @@ _CONTEXT_TAGS = frozenset([
     "table", "caption", "col", "colgroup", "td", "th", "ul", "ol", "li", "dl", "dt", "dd", "math", "details",
 ])  # fmt: skip
 _CLOSING_TAGS = frozenset(["table", "ul", "ol", "li", "dl", "math"])
-_READ_TAGS = frozenset(["table", "td", "th", "details"])
 _INVISIBLE = {
     "display": "none", "font-size": "0px", "color": "transparent", "visibility": "hidden", "opacity": "0",
 }  # fmt: skip
 
 _ATTRIBUTE = re.compile(r"(\s=?[^\s=]*)(?:=(?:\"([^\"]*)\"|'([^']*)'))?")
 _ODD_NAME = re.compile("[\"'&<]")
-_MARKS = ("cc-select", "data-uid", "='")
 _HIDING = re.compile("none|0px|transparent|hidden|opacity")
 _AS_IT_IS = re.compile(r"(?: class=%s)?(?: id=%s)?" % (2 * ('"[!#-~]+(?: [!#-~]+)*"',))).fullmatch
 _SPACE, _STAND_IN = re.compile(r"\s"), re.compile(r"<!(\d+)>")
@@ -41,16 +39,17 @@ _MAX_TOKEN, _MAX_KNOWN = 250, 10_000
 
 
 class Tag:
-    """A tag of the HTML serialisation: an end tag, or a start tag with the attributes that matter.
+    """What tags of a name are to the preprocessing, without or with a class or id; or one tag with telling attributes.
 
     removed: "tail" (with the text after it), "self", "nav" (below body alone) or "". context: whether its start depends
-    on what is around it, or its end does. blind: an image without an address. marked: it may have
-    attributes of ours, or be but part of a tag. rare: to be looked at again. clean: what `write` makes; empty before.
+    on what is around it, or its end does. blind: an image without an address. marked: it may have attributes of ours,
+    or be but part of a tag. rare: to be looked at again. clean: the tag in the simplified HTML; None if it depends on
+    its attributes. attributed: the same tag with a class or id.
     """
 
     __slots__ = (
-        "_token", "blind", "block", "clean", "closing", "context", "inline", "kind", "marked", "name", "own", "rare",
-        "removed",
+        "attributed", "blind", "block", "clean", "closing", "context", "inline", "kind", "marked", "name", "own",
+        "rare", "removed",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: int) -> None:
@@ -67,34 +66,14 @@ class Tag:
             self.own |= ODD
         self.blind, self.marked = name == "img", False
         self.rare = bool(self.own & ODD or self.blind or name in RAW_TAGS)
-        self._token = name
         self.closing = _guarded(f"</{name}>")
-        self.clean = self.closing if kind == END else "" if kind == GONE else _guarded(f"<{name}>")
+        self.clean: str | None = self.closing if kind == END else "" if kind == GONE else _guarded(f"<{name}>")
+        self.attributed: Tag | None = None
 
-    def varied(self, token: str) -> Tag:
-        """Make a tag with attributes of this one, which has none."""
-        tag: Tag = Tag.__new__(Tag)
-        tag.name, tag.kind, tag.inline, tag.block, tag.context = (
-            self.name, self.kind, self.inline, self.block, self.context,
-        )  # fmt: skip
-        tag.own, tag.removed, tag.rare, tag.blind, tag.marked = self.own, self.removed, self.rare, False, False
-        tag._token, tag.clean, tag.closing = token, "", self.closing
-        return tag
-
-    def attributes(self) -> dict[str, str]:
-        """Find the attributes of a start tag, as written; keys are like ` class`."""
-        token, start = self._token, len(self.name)
-        if "='" not in token:
-            pieces = token[start:].split('"')
-            keys = "".join(pieces[:-1:2]).split("=")  # an attribute without a value is without `=`
-            count = len(keys) - 1
-            if "".join(keys).count(" ") == count == len(pieces) // 2 and not keys[-1] and not pieces[-1]:
-                return dict(zip(keys, pieces[1::2], strict=False))
-        return {key: double or single for key, double, single in _ATTRIBUTE.findall(token, start)}
-
-    def look(self) -> None:
+    def look(self, token: str) -> None:
         """Note what the attributes make of the tag."""
-        found = self.attributes()
+        found = attributes(token)
+        self.clean = None
         if self.name == "img":
             source = found.get(" src", "")
             self.blind = _is_blind(source)
@@ -107,25 +86,10 @@ class Tag:
                 self.removed = "nav"
             if " style" in found and _is_invisible(found[" style"]):
                 self.removed = "self"
-        if any(key.startswith(" {") for key in found):
+        if "{" in token and any(key.startswith(" {") for key in found):
             self.own |= ODD
-        self.marked = self._token.count('"') % 2 == 1 or any(key in self._token for key in _MARKS)
+        self.marked = _is_marked(token)
         self.rare |= self.blind or self.marked or bool(self.own & ODD)
-
-    def write(self) -> str:
-        """Write the tag as the simplified HTML has it, with guards on white space that is not to be folded."""
-        if self.clean or self.kind == GONE:
-            return self.clean
-        clean = f"<{self._token}"
-        if self.name == "img" or not _AS_IT_IS(self._token, len(self.name)):
-            found = self.attributes()
-            clean = f"<{self.name}"
-            for key in (" src", " alt", " class", " id") if self.name == "img" else (" class", " id"):
-                value = found.get(key)
-                if value and (value := value.strip()) and not (key == " src" and _is_blind(value)):
-                    clean += f"{key}='{value}'" if '"' in value else f'{key}="{value}"'
-        self.clean = _guarded(clean) + ">"
-        return self.clean
 
 
 class _Tags(dict[str, Tag]):
@@ -140,25 +104,73 @@ class _Tags(dict[str, Tag]):
             return Tag(name, VOID)
         else:
             tag = self[name]
-            is_telling = token.count('"') % 2 == 1 or any([mark in token for mark in _MARKS])  # noqa: C419 - faster
-            if not tag.removed and not is_telling:
-                is_telling = '="nav"' in token or "{" in token or name == "img"
-                is_telling = is_telling or (" style=" in token and _HIDING.search(token) is not None)
-                if not is_telling and (" class=" in token or " id=" in token or name in _READ_TAGS):
-                    tag = tag.varied(token)
-            if is_telling:
-                tag = tag.varied(token)
-                tag.look()
+            is_telling = not tag.removed and (name == "img" or '="nav"' in token or "{" in token)
+            if not is_telling and " style=" in token and _HIDING.search(token):
+                is_telling = not tag.removed
+            if is_telling or _is_marked(token):
+                tag = Tag(name, tag.kind)
+                tag.look(token)
+            elif not tag.removed and (" class=" in token or " id=" in token):
+                if tag.attributed is None:
+                    tag.attributed = Tag(name, tag.kind)
+                    tag.attributed.clean = None
+                tag = tag.attributed
         if len(token) < _MAX_TOKEN:
             self[token] = tag
         return tag
+
+
+def _is_marked(token: str) -> bool:
+    return "data-uid" in token or "cc-select" in token or "='" in token or token.count('"') & 1 == 1
+
+
+class _CleanTags(dict[str, str]):
+    """Start tags as the simplified HTML has them, with guards on white space that is not to be folded."""
+
+    def __missing__(self, token: str) -> str:
+        name = token.partition(" ")[0]
+        clean = f"<{token}"
+        if name == "img" or not _AS_IT_IS(token, len(name)):
+            found = attributes(token)
+            clean = f"<{name}"
+            for key in (" src", " alt", " class", " id") if name == "img" else (" class", " id"):
+                value = found.get(key)
+                if value and (value := value.strip()) and not (key == " src" and _is_blind(value)):
+                    clean += f"{key}='{value}'" if '"' in value else f'{key}="{value}"'
+        clean = _guarded(clean) + ">"
+        if len(token) < _MAX_TOKEN:
+            self[token] = clean
+        return clean
 
 
 def read_tags(tokens: list[str]) -> list[Tag]:
     """Read what is written between each `<` and `>`."""
     if len(_known) > _MAX_KNOWN:
         _known.clear()
+        _clean.clear()
     return [_known[token] for token in tokens]
+
+
+def clean_tags(tags: list[Tag], tokens: list[str]) -> list[str]:
+    """Write tags as the simplified HTML has them."""
+    return [_clean[token] if (clean := tag.clean) is None else clean for tag, token in zip(tags, tokens, strict=True)]
+
+
+def clean_tag(token: str) -> str:
+    """Write a start tag as the simplified HTML has it, where that depends on its attributes."""
+    return _clean[token]
+
+
+def attributes(token: str) -> dict[str, str]:
+    """Find the attributes of a start tag, as written; keys are like ` class`."""
+    start = len(token.partition(" ")[0])
+    if "='" not in token:
+        pieces = token[start:].split('"')
+        keys = "".join(pieces[:-1:2]).split("=")  # an attribute without a value is without `=`
+        count = len(keys) - 1
+        if "".join(keys).count(" ") == count == len(pieces) // 2 and not keys[-1] and not pieces[-1]:
+            return dict(zip(keys, pieces[1::2], strict=False))
+    return {key: double or single for key, double, single in _ATTRIBUTE.findall(token, start)}
 
 
 def attribute(token: str, key: str) -> re.Match[str] | None:
@@ -199,7 +211,9 @@ def folded(markup: str) -> str:
     return _STAND_IN.sub(lambda found: chr(int(found[1])), markup) if "<!" in markup else markup
 
 
-_known = _Tags()
+_known, _clean = _Tags(), _CleanTags()
+HEAD_TAG = Tag("head", VOID)
+"""The whole head of a page, which nothing is asked of."""
 GONE_TAG = Tag("gone", GONE)
 NO_END_TAG = Tag("li", GONE)
 """The end of a list item without content, which HTML leaves out."""
