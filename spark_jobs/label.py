@@ -126,6 +126,8 @@ def spec_of(options: LabelOptions) -> str:
 
     Raises ValueError where it is no model, or says something else.
     """
+    if options.label_gpus is not None and not specs.is_model(options.classifier):
+        raise ValueError(f"{options.classifier!r} is not a model: --label-gpus is for encoder:PATH and decoder:PATH")
     given = {"device": options.device, "dtype": options.dtype, "batch_tokens": options.max_batch_tokens}
     return specs.filled(options.classifier, **given)
 

@@ -43,6 +43,7 @@ def test_flags_fill_in_the_options_of_the_model() -> None:
         ("embedded", {"device": "cuda"}, "'embedded' is not a model, so it has no device"),
         ("embedded", {"max_batch_tokens": 9}, "not a model, so it has no batch_tokens"),
         ("encoder:m?device=cpu", {"device": "cuda"}, "give it once"),
+        ("embedded", {"label_gpus": 1.0}, "'embedded' is not a model: --label-gpus"),
         ("gpt", {}, "no classifier 'gpt'"),
         ("encoder:m?speed=1", {"dtype": "float16"}, "no option speed=1 of encoder"),
     ],
