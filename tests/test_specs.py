@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from spark_jobs import jobs, label
 from spark_jobs.errors import RequestError
 from spark_jobs.options import LabelJobOptions, LabelOptions, parse
-from udfs.classifiers import specs
+from udfs.classifiers import from_spec, specs
+from udfs.classifiers.checkpoint import CheckpointError
 
 
 def test_a_spec_is_taken_apart_and_put_together() -> None:
@@ -51,6 +54,13 @@ def test_flags_fill_in_the_options_of_the_model() -> None:
 def test_flags_that_do_not_fit_are_a_bad_request(classifier: str, flags: dict[str, object], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         jobs.run("label", LabelJobOptions(output="o", classifier=classifier, **flags))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("missing", ["torch", "selectolax.parser"])
+def test_without_the_extra_a_model_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(CheckpointError, match=r"pip install 'webstencil\[models\]'"):
+        from_spec("encoder:m").load()  # type: ignore[attr-defined]
 
 
 def test_a_model_has_limits_of_its_own() -> None:

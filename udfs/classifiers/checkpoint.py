@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-_MISSING = "models need torch and transformers: pip install 'webstencil[models]' ({})"
+_MISSING = "models need torch, transformers and selectolax below 1: pip install 'webstencil[models]' ({})"
 
 
 class CheckpointError(ValueError):
@@ -25,9 +25,10 @@ class Device:
 def device(name: str = "", dtype: str = "") -> Device:
     """Choose device and dtype: the GPU if there is one, bfloat16 there and float32 on a CPU.
 
-    Raises CheckpointError where there is no such device or dtype, or no torch.
+    Raises CheckpointError where there is no such device or dtype, or the extra `models` is not installed.
     """
     try:
+        import selectolax.parser  # noqa: F401 - the preprocessing does, at its first page
         import torch
     except ImportError as error:
         raise CheckpointError(_MISSING.format(error)) from error
