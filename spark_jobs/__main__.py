@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(job: str, options: Any) -> Iterable[str]:
-    """Run a job; each imports what it needs, --help neither Spark nor lxml, convert and template no Spark."""
+    """Run a job; each imports what it needs, --help neither Spark nor lxml, convert, template and train no Spark."""
     if job == "convert":
         from spark_jobs import convert
 
@@ -46,6 +46,10 @@ def _run(job: str, options: Any) -> Iterable[str]:
         from spark_jobs import template
 
         return template.run(options)
+    if job == "train":
+        from spark_jobs import train
+
+        return train.run(options)
     from spark_jobs import jobs
 
     return jobs.run(job, options)

@@ -33,6 +33,12 @@ def _not_negative(text: str) -> int:
     return int(text)
 
 
+def _part(text: str) -> float:
+    if not 0 <= float(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 0 and less than 1: {text}")
+    return float(text)
+
+
 def _statuses(text: str) -> tuple[int, ...]:
     return tuple(sorted({int(part) for part in text.split(",")}))
 
@@ -296,6 +302,51 @@ class LabelJobOptions(SignOptions, LabelOptions, ConversionOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """Train the embedded classifier, or fine-tune an encoder, on pages with ground truth; needs no Spark."""
+
+    corpora: tuple[str, ...] = option(
+        "pages with ground truth in JSON lines (.jsonl, .jsonl.gz): files, directories, globs; fields as in the README",
+        metavar="PATH",
+        nargs="+",
+        action="extend",
+    )
+    splits: str | None = option(
+        "JSON file that says for sites, by the name of a file's folder, which are train, dev or test; other pages say "
+        "it in their field `split`",
+        None,
+        metavar="FILE",
+    )
+    dev_share: float = option(
+        "share of the registered domains that go to dev, of those whose pages name no split", 0.1, type=_part
+    )
+    output: str = option("directory to write the weights and their record to", metavar="DIR")
+    model: str = option(
+        "what to train: `embedded`, from nothing, or `encoder:PATH`, from a checkpoint; options of the spec count, as "
+        "in encoder:PATH?chunk_tokens=4096&batch_tokens=16384&device=cuda",
+        "embedded",
+        metavar="SPEC",
+    )
+    teacher: str | None = option(
+        "model to distil, as in `--model`; an encoder learns from an `encoder:PATH` with the same tokenizer, "
+        "`embedded` from any classifier",
+        None,
+        metavar="SPEC",
+    )
+    seed: int = option("number that every random choice comes from", 0, type=_not_negative)
+    epochs: int | None = option(
+        "times that every page is read; default: 10, of an encoder 3", None, type=_positive(int)
+    )
+    learning_rate: float | None = option(
+        "highest rate of learning; default: 0.003, of an encoder 0.00005", None, type=_positive(float)
+    )
+    batch_pages: int | None = option(
+        "pages of one step, of an encoder chunks of pages; default: 12, of an encoder 16", None, type=_positive(int)
+    )
+    overwrite: bool = option("replace the weights that DIR holds", False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class TemplateOptions:
     """Show, compare, edit or forget templates of a store; a person's edit takes the place of what it was made from."""
 
@@ -331,6 +382,7 @@ JOBS: dict[str, type[Any]] = {
     "induce": InduceOptions,
     "propagate": PropagateOptions,
     "evaluate": EvaluateOptions,
+    "train": TrainOptions,
     "template": TemplateOptions,
     "convert": ConvertOptions,
 }
