@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from udfs.classifiers.embedded import choose
 from udfs.classifiers.examples import Example
 from udfs.classifiers.texts import Ragged
 from udfs.classifiers.trainable import Batch, Network, Sizes
@@ -95,6 +96,7 @@ def train(examples: Sequence[Example], settings: Settings) -> tuple[Network, lis
         logger.info("epoch %d of %d: loss %.4f, F1 %s", number, settings.epochs, curve[-1].loss, curve[-1].scores)
     if held:
         _calibrate(network, held)
+        curve[-1] = replace(curve[-1], scores=scores(network, held))
     return network.eval(), curve
 
 
@@ -146,12 +148,13 @@ def page_loss(network: Network, batch: Batch, f1_weight: float) -> Tensor:
 
 
 def scores(network: Network, examples: Sequence[Example]) -> dict[str, float]:
-    """Return the mean token F1 by kind of page, of examples whose tokens are rows."""
+    """Return the mean token F1 by kind of page, as the classifier chooses blocks, of examples whose tokens are rows."""
     network.eval()
     found: dict[str, list[float]] = defaultdict(list)
     with torch.no_grad():
         for example in examples:
-            found[example.kind].append(example.f1((network(Batch.of([example])) >= 0).numpy()))
+            odds = network(Batch.of([example])).double()
+            found[example.kind].append(example.f1(choose(odds.sigmoid().numpy(), example.page.chars)))
     return {kind: round(statistics.fmean(values), 4) for kind, values in sorted(found.items())}
 
 
