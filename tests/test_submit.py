@@ -29,8 +29,9 @@ def artefact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("artefact")
     with zipfile.ZipFile(folder / "stencil.zip", "w") as out:
         for package in ("spark_jobs", "udfs", "templates"):
-            for path in sorted((ROOT / package).rglob("*.py")):
-                out.write(path, path.relative_to(ROOT).as_posix())
+            for path in sorted((ROOT / package).rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:  # as ./build.sh package does
+                    out.write(path, path.relative_to(ROOT).as_posix())
     shutil.copy(ROOT / "spark_jobs" / "__main__.py", folder / "job.py")
     shutil.copytree(CONF, folder / "conf")
     with Parts(folder / "crawl", "warc", 40) as out:
