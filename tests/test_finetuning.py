@@ -140,15 +140,46 @@ def test_gradients_add_up_over_batches(tmp_path: Path) -> None:
     tiny.need_models()
     path = tiny.checkpoint(tmp_path / "base")
     given = lessons(3)
-    settings = replace(FAST, epochs=1, batch_chunks=9, batch_tokens=8192)
-    at_once, one_by_one = encoder(path), encoder(path)
+    settings = replace(FAST, epochs=1, batch_chunks=100, batch_tokens=8192)
+    at_once, one_by_one = encoder(path, 128), encoder(path, 128)  # a page is several chunks
+    torch = pytest.importorskip("torch")
+    wanted = torch.nn.functional.cross_entropy(
+        torch.cat(at_once.logits([one.simplified for one in given])),
+        torch.tensor([target for one in given for target in one.targets]),
+        torch.tensor(class_weights(given)),
+        ignore_index=-1,
+    )
+    at_once.batches = 0
     (whole,) = finetune(at_once, given, settings)
     (parts,) = finetune(one_by_one, given, replace(settings, batch_tokens=1))
     assert parts.loss == pytest.approx(whole.loss, rel=1e-4)
-    assert one_by_one.batches == 9 and at_once.batches == 1
+    assert whole.loss == pytest.approx(wanted.item(), rel=1e-4)
+    assert one_by_one.batches > 9 and at_once.batches == 1
     for one, other in zip(at_once.parts()[0].parameters(), one_by_one.parts()[0].parameters(), strict=True):
         # The first step of Adam is the rate times the gradient's sign, whatever rounding makes of tiny ones.
         assert (one - other).abs().median() < 1e-4
+
+
+def test_half_precision_computes_and_full_precision_keeps(tmp_path: Path) -> None:
+    tiny.need_models()
+    path = tiny.checkpoint(tmp_path / "base")
+    full, half = encoder(path), encoder(path)
+    wanted, found = finetune(full, lessons(), FAST), finetune(half, lessons(), FAST, autocast=True)
+    assert {str(values.dtype) for values in half.parts()[0].parameters()} == {"torch.float32"}
+    assert found[0].loss == pytest.approx(wanted[0].loss, rel=0.05) and found[0].loss != wanted[0].loss
+    assert found[-1].loss < found[0].loss / 2
+
+
+def test_a_head_that_the_checkpoint_lacks_is_drawn_from_the_seed(tmp_path: Path) -> None:
+    tiny.need_models()
+    path = tiny.checkpoint(tmp_path / "base", has_head=False)
+    given = lessons(1)
+    heads = []
+    for seed in (0, 0, 1):
+        student = encoder(path)
+        finetune(student, given, replace(FAST, seed=seed, epochs=1, learning_rate=1e-9))
+        heads.append(student.parts()[0].classifier.weight)
+    assert (heads[0] == heads[1]).all() and (heads[0] != heads[2]).any()
 
 
 def test_a_student_comes_to_agree_with_its_teacher(tmp_path: Path) -> None:

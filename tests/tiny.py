@@ -61,7 +61,7 @@ def need_models() -> None:
         pytest.importorskip(module, reason="comes with the extra `models`")
 
 
-def checkpoint(folder: Path, seed: int = 0, vocabulary: int = 300, hidden: int = 32) -> str:
+def checkpoint(folder: Path, seed: int = 0, vocabulary: int = 300, hidden: int = 32, has_head: bool = True) -> str:
     """Make a checkpoint of the EuroBERT family with random weights and a tokenizer of its own: its folder."""
     torch, transformers, tokenizers = map(pytest.importorskip, ("torch", "transformers", "tokenizers"))
     words = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -81,7 +81,8 @@ def checkpoint(folder: Path, seed: int = 0, vocabulary: int = 300, hidden: int =
         num_labels=2, rope_parameters={"rope_type": "default", "rope_theta": 250000.0},
     )  # fmt: skip
     torch.manual_seed(seed)
-    transformers.EuroBertForTokenClassification(config).save_pretrained(folder)
+    kind = transformers.EuroBertForTokenClassification if has_head else transformers.EuroBertModel
+    kind(config).save_pretrained(folder)
     fast.save_pretrained(folder)
     return str(folder)
 
