@@ -68,7 +68,9 @@ def _parsed(html: str) -> HtmlElement:
     # UTF-8 bytes with the encoding fixed: lxml refuses a str that carries an encoding declaration, and
     # libxml2 would otherwise obey a meta tag that is wrong by now. NUL ends the document for libxml2.
     data = html.replace("\0", "").encode("utf-8", "replace")
-    parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    parser = lxml.html.HTMLParser(
+        encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True, collect_ids=False
+    )
     parser.set_element_class_lookup(_CLASSES)
     try:
         root = lxml.etree.fromstring(data, parser)

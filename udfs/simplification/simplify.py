@@ -73,8 +73,9 @@ def _parsed(html: str) -> tuple[_Element, bool]:
     if "<?xml" in fixed:
         fixed = _XML_DECLARATION.sub("", fixed)
     data = fixed.encode()
+    parser = lxml.etree.HTMLParser(remove_comments=True, encoding="utf-8", collect_ids=False)
     try:
-        root = lxml.html.fromstring(data, parser=lxml.etree.HTMLParser(remove_comments=True, encoding="utf-8"))
+        root = lxml.html.fromstring(data, parser=parser)
     except (lxml.etree.LxmlError, ValueError):
         raise PageError("unparsable") from None
     root.getroottree().docinfo.clear()  # below an XHTML doctype, libxml2 writes ids that are not there
