@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.numpy
 import tiny
 
 from spark_jobs import train
 from spark_jobs.__main__ import main
 from spark_jobs.errors import InputError, OutputError, RequestError
 from spark_jobs.options import TrainOptions
-from templates.dom import PageError
+from templates.dom import PageError, parse
 from udfs.classifiers import Labels, from_spec
+from udfs.classifiers.features import features
+from udfs.classifiers.network import Network
 from udfs.input.pages import Page
 
 
@@ -77,7 +80,11 @@ def test_a_teacher_changes_what_the_embedded_network_learns(tmp_path: Path) -> N
     labels = tiny.write(tmp_path / "labels.jsonl", said)
     train.run(options(paths, tmp_path / "taught", epochs=8, teacher=f"labels:{labels}"))
     made = record(tmp_path / "taught")
-    assert made["scores"]["toy"] < 0.5
+    page = features(parse(tiny.row(30, 0)["html"]))
+    assert page is not None
+    network = Network.of(safetensors.numpy.load((tmp_path / "taught" / "embedded.safetensors").read_bytes()))
+    found = dict(zip([block.element.tag for block in page.blocks], network.probabilities(page).tolist(), strict=True))
+    assert found["footer"] > 0.5 > max(found["p"], found["h1"]) > found["div"]
     assert made["pages"]["left_out"] == {"teacher: no_label": 1}
     assert "--teacher" in made["command"]
 
