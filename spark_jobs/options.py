@@ -173,8 +173,9 @@ class LabelOptions(ModelOptions):
     """Label the representative pages with the classifier."""
 
     classifier: str = option(
-        "what labels pages: `embedded` (ships with Stencil, rules on block features), `labels:PATH` (a table of url, "
-        "gold_paths and gold_excluded_paths: a file, a directory or a glob of Parquet or JSONL), or a model: "
+        "what labels pages: `embedded` (ships with Stencil, a small network that runs on the CPU), `embedded:DIR` (the "
+        "same with weights of `stencil train`), `labels:PATH` (a table of url, gold_paths and gold_excluded_paths: a "
+        "file, a directory or a glob of Parquet or JSONL), or a model: "
         "`encoder:PATH` or `decoder:PATH` (a checkpoint's folder, or its name on the Hugging Face hub)",
         "embedded",
         metavar="SPEC",
@@ -335,7 +336,7 @@ class TrainOptions:
     )
     seed: int = option("number that every random choice comes from", 0, type=_not_negative)
     epochs: int | None = option(
-        "times that every page is read; default: 10, of an encoder 3", None, type=_positive(int)
+        "times that every page is read; default: 5, of an encoder 3", None, type=_positive(int)
     )
     learning_rate: float | None = option(
         "highest rate of learning; default: 0.003, of an encoder 0.00005", None, type=_positive(float)

@@ -15,16 +15,17 @@ from spark_jobs.errors import InputError, OutputError, RequestError
 from spark_jobs.options import TrainOptions
 from templates import storage
 from templates.dom import PageError
-from udfs.classifiers import checkpoint, corpora, from_spec, records
-from udfs.classifiers.corpora import Corpora, Given
-from udfs.classifiers.distillation import softened
+from udfs.classifiers import checkpoint, from_spec
 from udfs.classifiers.encoder import CHUNK_TOKENS, Encoder
-from udfs.classifiers.examples import Example, example
-from udfs.classifiers.lessons import Lesson, class_weights, lesson
 from udfs.classifiers.specs import ModelSpec
 from udfs.classifiers.specs import parse as parse_spec
 from udfs.input.pages import Page, SourceOptions
 from udfs.input.sources import list_splits
+from udfs.training import corpora, records
+from udfs.training.corpora import Corpora, Given
+from udfs.training.distillation import softened
+from udfs.training.examples import Example, example
+from udfs.training.lessons import Lesson, class_weights, lesson
 
 logger = logging.getLogger("stencil.training")
 
@@ -89,25 +90,25 @@ def survey(options: TrainOptions) -> Corpora:
 
 
 def _embedded(options: TrainOptions, given: Corpora) -> tuple[Row, dict[str, float]]:
-    from udfs.classifiers import training
+    from udfs.training import learning
 
     left_out: Counter[str] = Counter()
     examples = _in_order(_examples(given, options.teacher, left_out))
-    settings = _with_given(training.Settings(), options, batch_pages=options.batch_pages)
+    settings = _with_given(learning.Settings(), options, batch_pages=options.batch_pages)
     domains = max(1, len({one.domain for one in examples if one.split == "train"}))
     settings = dataclasses.replace(  # of few domains, a token is known that all of them have
         settings,
         mark_domains=min(domains, settings.mark_domains),
         word_domains=min(domains, settings.word_domains),
     )
-    network, curve = training.train(examples, settings)
+    network, curve = learning.train(examples, settings)
     with storage.publish(storage.join(options.output, EMBEDDED[0])) as path, open(path, "wb") as file:
         file.write(records.packed(network.tensors()))
     return _record(options, given, examples, left_out, settings, curve), curve[-1].scores
 
 
 def _encoder(options: TrainOptions, model: ModelSpec, given: Corpora) -> tuple[Row, dict[str, float]]:
-    from udfs.classifiers import finetuning
+    from udfs.training import finetuning
 
     asked: Row = dict(model.arguments())
     on = checkpoint.device(asked.pop("device", ""), asked.pop("dtype", ""))

@@ -157,7 +157,7 @@ def strip_textless(root: HtmlElement) -> None:
 
 
 def noscript_is_page(root: HtmlElement) -> bool:
-    """Tell whether most of a page's text stands in `noscript`: scripts would build the page, and readers without see that.
+    """Tell whether most of a page's text stands in `noscript`: what readers see where scripts don't build the page.
 
     Call it before `strip_textless`.
     """

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tiny import row, write
 
-from udfs.classifiers import corpora
-from udfs.classifiers.corpora import Corpora, survey
+from udfs.training import corpora
+from udfs.training.corpora import Corpora, survey
 
 
 def splits_of(found: Corpora) -> dict[str, str]:

@@ -3,15 +3,19 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
+import safetensors.numpy
 from lxml.html import HtmlElement
 
 from templates.dom import PageError, parse
 from templates.labels import Labels, resolve
 from udfs.blocks import SILENT_TAGS
 from udfs.classifiers import from_spec
-from udfs.classifiers.embedded import Embedded, label_page
+from udfs.classifiers.embedded import Embedded, network
+from udfs.classifiers.embedded import label_page as label_page_by
 from udfs.input.pages import Page
 
 SENTENCE = {
@@ -26,6 +30,10 @@ FRAME = """<html><head><title>t</title></head><body>
 <div class="wrap"><div class="col-a">{main}</div>
 <div class="sidebar"><h3>Popular</h3><ul>{menu}</ul></div></div>
 <div id="footer"><p>Copyright 2020 Brand. <a href="/terms">Terms</a></p></div></body></html>"""
+
+
+def label_page(html: str) -> Labels:
+    return label_page_by(html, network())
 
 
 def frame(main: str) -> str:
@@ -117,7 +125,7 @@ def test_bad_pages_are_values_in_their_place() -> None:
 
 
 def test_a_failure_on_one_page_is_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(html: str) -> Labels:
+    def fail(html: str, weights: object) -> Labels:
         raise RuntimeError
 
     monkeypatch.setattr("udfs.classifiers.embedded.label_page", fail)
@@ -145,8 +153,9 @@ def test_odd_pages_give_labels_that_lead_somewhere(html: str) -> None:
 
 def test_labels_are_the_same_in_every_process() -> None:
     html = frame(f"<h1>Heading</h1><p>{SENTENCE['en'] * 4}</p>tail")
-    code = "import sys, pickle; from udfs.classifiers.embedded import label_page as f; "
-    code += "sys.stdout.buffer.write(pickle.dumps((f(sys.argv[1]).paths, f(sys.argv[1]).probabilities)))"
+    code = "import sys, pickle; from udfs.classifiers.embedded import label_page, network; "
+    code += "labels = label_page(sys.argv[1], network()); "
+    code += "sys.stdout.buffer.write(pickle.dumps((labels.paths, labels.probabilities)))"
     out = subprocess.run([sys.executable, "-c", code, html], capture_output=True, check=True).stdout
     labels = label_page(html)
     assert out == pickle.dumps((labels.paths, labels.probabilities))
@@ -157,3 +166,15 @@ def test_the_spec_gives_it_and_torch_is_not_loaded() -> None:
     code = "import sys; from udfs.classifiers import from_spec; from_spec('embedded').label([]); "
     code += "sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_weights_of_ones_own(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no weights in .*: `stencil train` writes embedded"):
+        from_spec(f"embedded:{tmp_path}").label([])
+    tensors = dict(network().tensors) | {"output.bias": np.full(1, 99, np.float32)}
+    safetensors.numpy.save_file(tensors, tmp_path / "embedded.safetensors")
+    classifier = from_spec(f"embedded:{tmp_path}")
+    assert classifier.name == f"embedded:{tmp_path}"
+    (labels,) = classifier.label([page("<p>All is main.</p><footer>This too.</footer>")])
+    assert isinstance(labels, Labels)
+    assert min(labels.probabilities) > 0.9

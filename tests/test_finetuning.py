@@ -12,16 +12,16 @@ import tiny
 
 from templates.dom import PageError, parse
 from templates.labels import Labels, resolve
-from udfs.classifiers import finetuning
 from udfs.classifiers.checkpoint import CheckpointError
-from udfs.classifiers.distillation import softened
 from udfs.classifiers.encoder import Encoder
-from udfs.classifiers.examples import example
-from udfs.classifiers.finetuning import Settings, finetune, losses
 from udfs.classifiers.items import item_shares
-from udfs.classifiers.lessons import Lesson, class_weights, lesson
 from udfs.metrics import words
 from udfs.simplification.simplify import simplify
+from udfs.training import finetuning
+from udfs.training.distillation import softened
+from udfs.training.examples import example
+from udfs.training.finetuning import Settings, finetune, losses
+from udfs.training.lessons import Lesson, class_weights, lesson
 
 FAST = Settings(epochs=8, learning_rate=3e-3, batch_chunks=2, batch_tokens=2048)
 

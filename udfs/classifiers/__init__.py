@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["Classifier", "Labels", "Model", "PageError", "from_spec", "loaded_once"]
 
 _ACCEPTED = (
-    "'embedded', 'labels:PATH' (files of Parquet or JSONL with url and gold_paths), 'encoder:PATH' or 'decoder:PATH' "
+    "'embedded', 'embedded:DIR' (weights of `stencil train`), 'labels:PATH' (files of Parquet or JSONL with url and "
+    "gold_paths), 'encoder:PATH' or 'decoder:PATH' "
     "(a checkpoint's folder or its name on the Hugging Face hub; options after it, as in "
     "'encoder:PATH?device=cuda&dtype=bfloat16&batch_tokens=65536')"
 )
@@ -62,10 +63,10 @@ def from_spec(spec: str) -> Classifier:
     Raises ValueError, which says what is accepted, for any other spec.
     """
     kind, _, argument = spec.partition(":")
-    if spec == "embedded":
+    if spec == "embedded" or (kind == "embedded" and argument):
         from udfs.classifiers.embedded import Embedded
 
-        return Embedded()
+        return Embedded(argument or None)
     if kind == "labels" and argument:
         from udfs.classifiers.labels import LabelTable
 

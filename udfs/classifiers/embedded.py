@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import safetensors
 import safetensors.numpy
 
+from templates import storage
 from templates.dom import PageError, parse
 from templates.labels import Addresses, Labels
 from udfs.classifiers.features import Features, features, sums
@@ -36,16 +38,19 @@ class Embedded:
     and description of products; not navigation, sidebars, related links, comments under articles, bylines, notices.
     """
 
-    name = "embedded"
+    def __init__(self, folder: str | None = None) -> None:
+        self.name = "embedded" if folder is None else f"embedded:{folder}"
+        self._folder = folder
 
     def label(self, pages: Sequence[Page]) -> list[Labels | PageError]:
         """Label pages, in order; a page that can't be parsed is a PageError value."""
+        weights = network(self._folder)
         results: list[Labels | PageError] = []
         for page in pages:
             try:
                 if page.error is not None:
                     raise PageError(page.error)
-                results.append(label_page(page.html))
+                results.append(label_page(page.html, weights))
             except PageError as error:
                 results.append(error)
             except Exception:  # noqa: BLE001 - the batch loop: what breaks on one page is that page's error
@@ -53,12 +58,12 @@ class Embedded:
         return results
 
 
-def label_page(html: str) -> Labels:
+def label_page(html: str, weights: Network) -> Labels:
     """Label one page. Raises PageError if it can't be parsed; a page without any text has no labels."""
     page = features(parse(html))
     if page is None:
         return Labels((), ())
-    found = network().probabilities(page)
+    found = weights.probabilities(page)
     main = choose(found, page.chars)
     # A block that is main on balance, though less likely than not by itself, is said to be so with 0.5.
     return _labels(page, np.where(main, np.maximum(found, 0.5), np.minimum(found, 0.49)))
@@ -80,11 +85,18 @@ def choose(found: Floats, chars: Floats) -> npt.NDArray[np.bool_]:
     return main
 
 
-@lru_cache(maxsize=1)
-def network() -> Network:
-    """Load the weights that ship with the package, once a process."""
-    data = files("udfs.classifiers").joinpath(WEIGHTS).read_bytes()
-    return Network.of(safetensors.numpy.load(data))
+@lru_cache(maxsize=2)  # the classifier's and the fallback's
+def network(folder: str | None = None) -> Network:
+    """Load weights once a process: the package's, or those that `stencil train` wrote into a directory or URL.
+
+    Raises ValueError where there are none.
+    """
+    if folder is None:
+        return Network.of(safetensors.numpy.load(files("udfs.classifiers").joinpath(WEIGHTS).read_bytes()))
+    try:
+        return Network.of(safetensors.numpy.load(storage.read_bytes(storage.join(folder, WEIGHTS))))
+    except (OSError, safetensors.SafetensorError) as error:
+        raise ValueError(f"no weights in {folder}: `stencil train` writes {WEIGHTS} there ({error})") from error
 
 
 def _labels(page: Features, block_probabilities: Floats) -> Labels:

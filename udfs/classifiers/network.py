@@ -2,7 +2,7 @@
 
 Embeddings of hashed tokens stand for what the text says and what the elements around it are called. Layers then mix
 each block with its neighbours in reading order, with the means of the elements around it, and with the page's mean.
-`udfs.classifiers.training` has the same network in torch; a test compares the two.
+`udfs.training.learning` has the same network in torch; a test compares the two.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Pool:
 
 @dataclass(frozen=True)
 class Network:
-    """Weights by name, as `udfs.classifiers.training.Network` saves them.
+    """Weights by name, as `udfs.training.learning.Network` saves them.
 
     `marks.known`, `words.known`: sorted hashes; row i of `marks.rows`, `words.rows` is the embedding of the i-th.
     `mean`, `scale`: of the numbers. `input.*`, `mix.N.*`, `back.N.*`, `output.*`: linear maps, weight (out x in), bias.

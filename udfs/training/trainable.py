@@ -11,9 +11,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from udfs.classifiers.examples import Example
 from udfs.classifiers.network import NEAR, POOLED
 from udfs.classifiers.texts import Ragged
+from udfs.training.examples import Example
 
 Tensors = dict[str, npt.NDArray[np.generic]]
 

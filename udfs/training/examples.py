@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from templates.dom import PageError, parse
 from templates.labels import Labels, Resolved, resolve
 from udfs.blocks import Block
 from udfs.classifiers.features import Features, features
+from udfs.classifiers.items import inherited_values
 from udfs.hosts import host, registered_domain
 from udfs.metrics import words
 
@@ -89,13 +90,13 @@ def example(row: Mapping[str, Any], site: str | None = None, split: str | None =
     counted = np.ones(len(texts), np.bool_)
     if row.get("title_path") and not row.get("title_in_gold"):
         title = resolve(root, Labels((row["title_path"],), (1.0,)))
-        counted = _shares(page.blocks, title) < 0.5
+        counted = main_shares(root, page.blocks, title) < 0.5
     paths = row.get("gold_paths")
     truth = Counter(words(row.get("gold_text") or ""))
     if paths or (paths is not None and not truth):
         excluded = row.get("gold_excluded_paths") or []
         labels = Labels((*paths, *excluded), (1.0,) * len(paths) + (0.0,) * len(excluded))
-        target = _shares(page.blocks, resolve(root, labels))
+        target = main_shares(root, page.blocks, resolve(root, labels))
     else:
         target = _aligned([block.text for block in page.blocks], row.get("gold_text") or "")
     url = row.get("url") or row.get("id") or ""
@@ -116,35 +117,30 @@ def example(row: Mapping[str, Any], site: str | None = None, split: str | None =
     return made
 
 
-def _shares(blocks: Sequence[Block], labels: Resolved) -> npt.NDArray[np.float32]:
-    """Measure how much of each block the labels call main."""
-    known: dict[HtmlElement, float] = {}
+def main_shares(root: HtmlElement, blocks: Iterable[Block], labels: Resolved) -> npt.NDArray[np.float32]:
+    """Measure how much of each block of a tree the labels call main, 0..1."""
+    inherited = inherited_values(root, labels)
+    return np.array([_share(block, inherited, labels) for block in blocks], np.float32)
 
-    def inherited(element: HtmlElement) -> float:
-        chain = []
-        node: HtmlElement | None = element
-        while node is not None and node not in known and node not in labels.elements:
-            chain.append(node)
-            node = node.getparent()
-        value = 0.0 if node is None else labels.elements.get(node, known.get(node, 0.0))
-        known.update(dict.fromkeys(chain, value))
-        return value
 
-    shares = []
-    for block in blocks:
-        parts = block.members or [(block.element, "element")]
-        chars = main = 0.0
-        for holder, part in parts:
-            if part == "element":
-                text, value = "".join(holder.itertext()), inherited(holder)
-            elif part == "text":
-                text, value = holder.text or "", labels.texts.get(holder, inherited(block.element))
-            else:
-                text, value = holder.tail or "", labels.tails.get(holder, inherited(block.element))
-            chars += len(text.strip())
-            main += len(text.strip()) * value
-        shares.append(main / chars if chars else 0.0)
-    return np.array(shares, np.float32)
+def _share(block: Block, inherited: Mapping[HtmlElement, float], labels: Resolved) -> float:
+    sized = [(len(text.strip()), value) for text, value in _texts(block, inherited, labels)]
+    total = sum(size for size, _ in sized)
+    return sum(size * value for size, value in sized) / total if total else 0.0
+
+
+def _texts(block: Block, inherited: Mapping[HtmlElement, float], labels: Resolved) -> Iterator[tuple[str, float]]:
+    """Yield the texts of a block, each with its main probability."""
+    for holder, part in block.members or ((block.element, "element"),):
+        if part == "element":
+            for element in holder.iter():
+                yield element.text or "", labels.texts.get(element, inherited[element])
+                if element is not holder:
+                    yield element.tail or "", labels.tails.get(element, inherited[element.getparent()])
+        elif part == "text":
+            yield holder.text or "", labels.texts.get(holder, inherited[holder])
+        else:
+            yield holder.tail or "", labels.tails.get(holder, inherited[block.element])
 
 
 def _aligned(texts: Sequence[str], truth: str) -> npt.NDArray[np.float32]:

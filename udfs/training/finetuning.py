@@ -21,7 +21,7 @@ import numpy as np
 from templates.dom import PageError
 from udfs.classifiers.checkpoint import CheckpointError
 from udfs.classifiers.encoder import Chunk, Encoder, batched, split_blocks
-from udfs.classifiers.lessons import NOT_COUNTED, Lesson, class_weights
+from udfs.training.lessons import NOT_COUNTED, Lesson, class_weights
 
 logger = logging.getLogger("stencil.training")
 

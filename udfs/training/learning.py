@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from udfs.classifiers.embedded import choose
-from udfs.classifiers.examples import Example
 from udfs.classifiers.texts import Ragged
-from udfs.classifiers.trainable import Batch, Network, Sizes
+from udfs.training.examples import Example
+from udfs.training.trainable import Batch, Network, Sizes
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("stencil.training")
 
 
 @dataclass(frozen=True)

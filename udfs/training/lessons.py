@@ -13,10 +13,10 @@ from templates.dom import PageError, parse
 from templates.labels import Labels, Resolved, resolve
 from udfs.blocks import segment
 from udfs.classifiers.encoder import split_blocks
-from udfs.classifiers.examples import Example
 from udfs.classifiers.items import ITEM_ID, Item, item_shares
 from udfs.metrics import overlap, words
 from udfs.simplification.simplify import simplify
+from udfs.training.examples import Example
 
 NOT_COUNTED = -1
 """The target of a block that nothing is learned from."""

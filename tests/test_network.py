@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from templates.dom import parse
+from udfs.classifiers.embedded import choose, network
+from udfs.classifiers.features import Features, features
+from udfs.classifiers.network import Network
+
+PAGES = [
+    "<title>Floods</title><a class='menu' href='/'>Home</a><main><h1>Floods</h1><p>The river rose.</p></main>",
+    "<p>Just one block.</p>",
+    "<table><tr><td>1</td><td>2</td></tr></table>" * 3 + "<footer><p>Imprint</p></footer>",
+]
+
+
+def page_of(html: str) -> Features:
+    page = features(parse(html))
+    assert page is not None
+    return page
+
+
+def tensors(page: Features, rng: np.random.Generator) -> dict[str, npt.NDArray[np.generic]]:
+    """Random weights that know the tokens of a page."""
+    pytest.importorskip("torch", reason="torch is not installed: pip install 'webstencil[models]'")
+    from udfs.training.trainable import Network as Trainable
+    from udfs.training.trainable import Sizes
+
+    known = {"marks": np.unique(page.marks.ids), "words": np.unique(page.words.ids)}
+    made = Trainable(known, page.numbers.shape[1], Sizes(), dropout=0.1).tensors()
+    return {
+        name: rng.normal(size=tensor.shape).astype(np.float16) if tensor.dtype.kind == "f" else tensor
+        for name, tensor in made.items()
+    }
+
+
+def test_numpy_and_torch_agree() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'webstencil[models]'")
+    from udfs.training.examples import example
+    from udfs.training.learning import Settings, _rows_of
+    from udfs.training.trainable import Batch, Sizes
+    from udfs.training.trainable import Network as Trainable
+
+    rng = np.random.default_rng(5)
+    pages = [page_of(html) for html in PAGES]
+    stored = tensors(pages[0], rng) | {"scale": np.ones(pages[0].numbers.shape[1], np.float16)}
+    known = {name: stored[f"{name}.known"].astype(np.uint32) for name in ("marks", "words")}
+    trained = Trainable(known, pages[0].numbers.shape[1], Sizes(), Settings().dropout).eval()
+    state = {name.replace("s.rows", "s.weight"): tensor for name, tensor in stored.items() if ".known" not in name}
+    trained.load_state_dict({name: torch.from_numpy(tensor.astype(np.float32)) for name, tensor in state.items()})
+    examples = [example({"html": html, "url": f"https://a.example/{html}", "gold_paths": ["/html"]}) for html in PAGES]
+    with torch.no_grad():
+        together = trained(Batch.of(_rows_of(trained, examples))).sigmoid().numpy()
+    apart = np.concatenate([Network.of(stored).probabilities(page) for page in pages])
+    np.testing.assert_allclose(together, apart, atol=1e-4)
+    assert apart.std() > 0.05
+
+
+def test_probabilities_do_not_depend_on_unknown_tokens() -> None:
+    page = page_of(PAGES[0])
+    before = network().probabilities(page)
+    tokens = page.words
+    ids = np.append(tokens.ids, np.uint32(1))
+    assert 1 not in network().tensors["words.known"]
+    offsets = np.append(tokens.offsets[:-1], len(ids))
+    longer = dataclasses.replace(page, words=dataclasses.replace(tokens, ids=ids, offsets=offsets))
+    assert (network().probabilities(longer) == before).all()
+
+
+PROBABILITIES = st.lists(st.tuples(st.floats(0.001, 0.999), st.integers(1, 500)), min_size=1, max_size=12)
+
+
+@given(PROBABILITIES)
+def test_the_likeliest_are_chosen_and_all_that_are_likelier_than_not(blocks: list[tuple[float, int]]) -> None:
+    found, chars = np.array([p for p, _ in blocks]), np.array([float(n) for _, n in blocks])
+    main = choose(found, chars)
+    if found.max() < 0.1:
+        assert not main.any()
+        return
+    assert main.any()
+    assert main[found >= 0.5].all()
+    assert found[main].min() >= found[~main].max(initial=0)
+
+
+@given(PROBABILITIES, st.floats(0, 1))
+def test_no_threshold_has_a_better_expected_f1(blocks: list[tuple[float, int]], threshold: float) -> None:
+    found, chars = np.array([p for p, _ in blocks]), np.array([float(n) for _, n in blocks])
+
+    def expected(main: npt.NDArray[np.bool_]) -> float:
+        return float(2 * (found * chars)[main].sum() / (chars[main].sum() + (found * chars).sum()))
+
+    if found.max() >= 0.1:
+        assert expected(choose(found, chars)) >= expected(found >= threshold) - 1e-9
