@@ -40,7 +40,7 @@ class Settings:
     mark_domains: int = 3
     word_domains: int = 5
     dropout: float = 0.15
-    token_dropout: float = 0.3
+    token_dropout: float = 0.5
     pages_per_domain: int = 10
     f1_weight: float = 0.5
     max_blocks: int = 2500
