@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 WEIGHTS = "embedded.safetensors"
 """The weights, beside this module; embedded.json is the record of their training."""
 
-_LEAST_LIKELY = 0.1  # a page where no block is likelier than that has no main content
+_LEAST_LIKELY = 0.02  # a page where no block is likelier than that has no main content
 _WORTH_SAYING = 0.25  # a difference in probability from what the node would inherit
 _MOSTLY_MAIN = 0.7  # share of an element's text: then the element is main, and the rest its exceptions
 

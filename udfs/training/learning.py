@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from udfs.classifiers.embedded import choose
+from udfs.classifiers.features import GROUPS
 from udfs.classifiers.texts import Ragged
 from udfs.training.examples import Example
 from udfs.training.trainable import Batch, Network, Sizes
@@ -26,14 +28,15 @@ class Settings:
     """How the network is made and trained; kept in its record.
 
     mark_domains, word_domains: a token counts as known if so many registered domains have it. token_dropout: share of
-    known tokens left out of a training page, so that no name is relied on. pages_per_domain: most pages of one domain
-    in an epoch. f1_weight: of the soft F1 of a page beside the cross-entropy of its blocks. max_blocks: pages with more
-    are not trained on.
+    known tokens left out of a training page, so that no name is relied on. group_dropout: probability that a page is
+    without its marks, its words or a group of its numbers, so that pages of another make are understood by the rest.
+    pages_per_domain: most pages of one domain in an epoch. f1_weight: of the soft F1 of a page beside the cross-entropy
+    of its blocks. max_blocks: pages with more are not trained on.
     """
 
     sizes: Sizes = field(default_factory=Sizes)
     seed: int = 0
-    epochs: int = 5
+    epochs: int = 7
     batch_pages: int = 12
     learning_rate: float = 3e-3
     weight_decay: float = 0.02
@@ -41,6 +44,7 @@ class Settings:
     word_domains: int = 5
     dropout: float = 0.15
     token_dropout: float = 0.5
+    group_dropout: float = 0.2
     pages_per_domain: int = 10
     f1_weight: float = 0.5
     max_blocks: int = 2500
@@ -63,12 +67,39 @@ def train(examples: Sequence[Example], settings: Settings) -> tuple[Network, lis
     if not learned:
         raise ValueError("no page of the split 'train' among the examples")
     torch.manual_seed(settings.seed)
-    torch.set_num_threads(1)  # the matrices are small, and sums in one order give the same bytes
-    torch.set_flush_denormal(True)  # the moments of rare tokens decay to numbers that are a hundred times slower
     rng = np.random.default_rng(settings.seed)
     network = _network(learned, settings)
     learned, held = (_rows_of(network, part) for part in (learned, [e for e in examples if e.split == "dev"]))
     learned = [example for example in learned if len(example.target) <= settings.max_blocks]
+    with _computing():
+        curve = list(_epochs(network, learned, held, settings, rng))
+        if held:
+            _calibrate(network, held)
+            curve[-1] = replace(curve[-1], scores=scores(network, held))
+    return network.eval(), curve
+
+
+@contextmanager
+def _computing() -> Iterator[None]:
+    """Have torch compute on one thread and without denormal numbers, as long as this lasts."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the matrices are small, and sums in one order give the same bytes
+    torch.set_flush_denormal(True)  # the moments of rare tokens decay to numbers that are a hundred times slower
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+        torch.set_num_threads(threads)
+
+
+def _epochs(
+    network: Network,
+    learned: Sequence[Example],
+    held: Sequence[Example],
+    settings: Settings,
+    rng: np.random.Generator,
+) -> Iterator[Epoch]:
+    """Train; yield what each epoch came to."""
     embeddings = [network.marks.weight, network.words.weight]
     others = [weight for name, weight in network.named_parameters() if not name.startswith(("marks.", "words."))]
     optimizer = torch.optim.AdamW(
@@ -79,12 +110,11 @@ def train(examples: Sequence[Example], settings: Settings) -> tuple[Network, lis
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, settings.learning_rate, total_steps=sum(map(len, batches)) + 1, pct_start=0.15
     )
-    curve = []
     for number, epoch in enumerate(batches, 1):
         network.train()
         losses = []
         for batch in epoch:
-            pages = [_dropped(example, network.known, settings.token_dropout, rng) for example in batch]
+            pages = [_dropped(example, network, settings, rng) for example in batch]
             loss = page_loss(network, Batch.of(pages), settings.f1_weight)
             optimizer.zero_grad()
             loss.backward()
@@ -92,12 +122,9 @@ def train(examples: Sequence[Example], settings: Settings) -> tuple[Network, lis
             optimizer.step()
             schedule.step()
             losses.append(loss.item())
-        curve.append(Epoch(statistics.fmean(losses), scores(network, held)))
-        logger.info("epoch %d of %d: loss %.4f, F1 %s", number, settings.epochs, curve[-1].loss, curve[-1].scores)
-    if held:
-        _calibrate(network, held)
-        curve[-1] = replace(curve[-1], scores=scores(network, held))
-    return network.eval(), curve
+        reached = Epoch(statistics.fmean(losses), scores(network, held))
+        logger.info("epoch %d of %d: loss %.4f, F1 %s", number, settings.epochs, reached.loss, reached.scores)
+        yield reached
 
 
 def _calibrate(network: Network, held: Sequence[Example]) -> None:
@@ -219,14 +246,18 @@ def _batches(examples: Sequence[Example], settings: Settings, rng: np.random.Gen
         yield [drawn[at] for at in order[start : start + settings.batch_pages]]
 
 
-def _dropped(
-    example: Example, known: Mapping[str, npt.NDArray[np.uint32]], share: float, rng: np.random.Generator
-) -> Example:
-    """Leave tokens out, each everywhere on the page."""
+def _dropped(example: Example, network: Network, settings: Settings, rng: np.random.Generator) -> Example:
+    """Leave tokens out, each everywhere on the page, and groups of features: a number left out has its mean."""
 
     def some(name: str, tokens: Ragged) -> Ragged:
-        kept = rng.random(len(known[name])) >= share
+        share = 1.0 if rng.random() < settings.group_dropout else settings.token_dropout
+        kept = rng.random(len(network.known[name])) >= share
         return _only(tokens, kept[tokens.ids])
 
-    page = replace(example.page, marks=some("marks", example.page.marks), words=some("words", example.page.words))
-    return replace(example, page=page)
+    marks, words = some("marks", example.page.marks), some("words", example.page.words)
+    numbers, at = example.page.numbers.copy(), 0
+    for group in GROUPS:
+        if rng.random() < settings.group_dropout:
+            numbers[:, at : at + len(group)] = network.mean[at : at + len(group)].numpy()
+        at += len(group)
+    return replace(example, page=replace(example.page, numbers=numbers, marks=marks, words=words))
