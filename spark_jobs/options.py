@@ -335,9 +335,7 @@ class TrainOptions:
         metavar="SPEC",
     )
     seed: int = option("number that every random choice comes from", 0, type=_not_negative)
-    epochs: int | None = option(
-        "times that every page is read; default: 7, of an encoder 3", None, type=_positive(int)
-    )
+    epochs: int | None = option("times that every page is read; default: 7, of an encoder 3", None, type=_positive(int))
     learning_rate: float | None = option(
         "highest rate of learning; default: 0.003, of an encoder 0.00005", None, type=_positive(float)
     )
