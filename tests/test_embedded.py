@@ -170,7 +170,7 @@ def test_the_spec_gives_it_and_torch_is_not_loaded() -> None:
 
 def test_weights_of_ones_own(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no weights in .*: `stencil train` writes embedded"):
-        from_spec(f"embedded:{tmp_path}").label([])
+        from_spec(f"embedded:{tmp_path}")
     tensors = dict(network().tensors) | {"output.bias": np.full(1, 99, np.float32)}
     safetensors.numpy.save_file(tensors, tmp_path / "embedded.safetensors")
     classifier = from_spec(f"embedded:{tmp_path}")

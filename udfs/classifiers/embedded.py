@@ -36,9 +36,13 @@ class Embedded:
     Trained by `stencil train` on public pages of some 1,300 domains, weights in the package. What it calls main: the
     title and the body of articles and documentation, the posts of forums, the central list of listings, name, price
     and description of products; not navigation, sidebars, related links, comments under articles, bylines, notices.
+
+    folder: a directory or URL with weights of one's own. Raises ValueError where there are none.
     """
 
     def __init__(self, folder: str | None = None) -> None:
+        if folder is not None and not storage.exists(storage.join(folder, WEIGHTS)):
+            raise ValueError(f"no weights in {folder}: `stencil train` writes {WEIGHTS} there")
         self.name = "embedded" if folder is None else f"embedded:{folder}"
         self._folder = folder
 
@@ -89,14 +93,14 @@ def choose(found: Floats, chars: Floats) -> npt.NDArray[np.bool_]:
 def network(folder: str | None = None) -> Network:
     """Load weights once a process: the package's, or those that `stencil train` wrote into a directory or URL.
 
-    Raises ValueError where there are none.
+    Raises ValueError where they can't be read.
     """
     if folder is None:
         return Network.of(safetensors.numpy.load(files("udfs.classifiers").joinpath(WEIGHTS).read_bytes()))
     try:
         return Network.of(safetensors.numpy.load(storage.read_bytes(storage.join(folder, WEIGHTS))))
     except (OSError, safetensors.SafetensorError) as error:
-        raise ValueError(f"no weights in {folder}: `stencil train` writes {WEIGHTS} there ({error})") from error
+        raise ValueError(f"{WEIGHTS} in {folder} can't be read: {error}") from error
 
 
 def _labels(page: Features, block_probabilities: Floats) -> Labels:
