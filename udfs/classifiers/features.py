@@ -31,9 +31,9 @@ class Features:
     """A page's n blocks and the m elements that hold them (each with its blocks start..end, parents first).
 
     numbers: n x the columns of `NUMBERS`. words: hashes of each block's first words and pairs of them.
-    marks: hashes of each element's tag, role, class and id words. chars: text length of each block; plain_chars:
-    the page's, without link text. within: the element of each block. around: LEVELS x n, the elements
-    around it from the inside: the parent (of a cell, the table part), its parent, and so on up to the root.
+    marks: hashes of each element's tag, role, class and id words. chars: text length of each block.
+    within: the element of each block. around: LEVELS x n, the elements around it from the inside: the parent (of a
+    cell, the table part), its parent, and so on up to the root.
     """
 
     blocks: list[Block]
@@ -41,7 +41,6 @@ class Features:
     words: Ragged
     marks: Ragged
     chars: Floats
-    plain_chars: float
     within: Integers
     around: Integers
     elements: list[HtmlElement]
@@ -94,9 +93,7 @@ def features(root: HtmlElement) -> Features | None:
     }
     numbers = np.column_stack([columns[name] for name in NUMBERS]).astype(np.float32)
     stacked = np.array(around)
-    return Features(
-        blocks, numbers, text.words(), marks, chars, float(plain[0]), within, stacked, elements, parents, starts, ends
-    )
+    return Features(blocks, numbers, text.words(), marks, chars, within, stacked, elements, parents, starts, ends)
 
 
 _OWN = ("link_share", "length", "sentences", "digits", "capitals", "marks", "word_length", "title_words", "repeats")

@@ -26,7 +26,8 @@ NEAR = 3
 POOLED = (0, 1, 3)
 """Levels of `Features.around` over whose blocks a layer averages."""
 
-_EPSILON = 1e-6
+EPSILON = 1e-6
+"""Keeps the length of a vector of zeros from being divided by."""
 
 
 @dataclass(frozen=True)
@@ -138,5 +139,5 @@ def _above(marks: Array, parents: npt.NDArray[np.int64], within: npt.NDArray[np.
 
 
 def _norm(hidden: Array) -> Array:
-    result: Array = hidden / np.sqrt(np.mean(hidden * hidden, axis=1, keepdims=True) + np.float32(_EPSILON))
+    result: Array = hidden / np.sqrt(np.mean(hidden * hidden, axis=1, keepdims=True) + np.float32(EPSILON))
     return result

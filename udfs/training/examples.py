@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +17,7 @@ from udfs.blocks import Block
 from udfs.classifiers.features import Features, features
 from udfs.classifiers.items import inherited_values
 from udfs.hosts import host, registered_domain
-from udfs.metrics import words
+from udfs.metrics import overlap, words
 
 _LEAST_ALIGNED = 0.9
 """Token F1 of the blocks found by a page's text with that text: with less, the text is not of this page's HTML."""
@@ -55,25 +52,7 @@ class Example:
         for is_main, text in zip(main.tolist(), self.texts, strict=True):
             if is_main:
                 said.update(text)
-        total = said.total() + self.truth.total()
-        return 2 * (said & self.truth).total() / total if total else 1.0
-
-
-def read_examples(path: str, splits: Mapping[str, str]) -> Iterator[Example | PageError]:
-    """Read a corpus of JSON lines (`.gz` or not): an example, or the reason why it is none, for every line.
-
-    Fields: `html`; `url` or `id`; `gold_paths` and `gold_excluded_paths` (positional XPaths), or only `gold_text`;
-    `split`, or one by `splits` for the name of the file's folder; `title_path` and `title_in_gold`, if titles are in.
-    """
-    folder = Path(path).parent.name
-    opened = gzip.open if path.endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            row = json.loads(line)
-            try:
-                yield example(row, folder if folder in splits else None, splits.get(folder))
-            except PageError as error:
-                yield error
+        return overlap(said, self.truth).f1
 
 
 def example(row: Mapping[str, Any], site: str | None = None, split: str | None = None) -> Example:

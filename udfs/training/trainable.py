@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from udfs.classifiers.network import NEAR, POOLED
+from udfs.classifiers.network import EPSILON, NEAR, POOLED
 from udfs.classifiers.texts import Ragged
 from udfs.training.examples import Example
 
@@ -165,4 +165,4 @@ def _context(hidden: Tensor, batch: Batch, distance: int) -> Tensor:
 
 
 def _norm(hidden: Tensor) -> Tensor:
-    return hidden * torch.rsqrt((hidden * hidden).mean(1, keepdim=True) + 1e-6)
+    return hidden * torch.rsqrt((hidden * hidden).mean(1, keepdim=True) + EPSILON)
