@@ -134,44 +134,39 @@ def _calibrate(network: Network, held: Sequence[Example]) -> None:
     """
     network.eval()
     with torch.no_grad():
-        odds = [network(Batch.of([example])) for example in held]
+        batches = [Batch.of([example]) for example in held]
+        odds = [network(batch) for batch in batches]
         losses = {}
         for tenths in range(10, 31):
-            entropies = [
-                nn.functional.binary_cross_entropy_with_logits(
-                    values * 10 / tenths, torch.from_numpy(example.target), torch.from_numpy(_weights(example))
-                )
-                for values, example in zip(odds, held, strict=True)
-            ]
-            losses[float(torch.stack(entropies).mean())] = tenths / 10
+            pages = [_entropies(values * 10 / tenths, batch) for values, batch in zip(odds, batches, strict=True)]
+            losses[float(torch.cat(pages).mean())] = tenths / 10
         temperature = losses[min(losses)]
         network.output.weight /= temperature
         network.output.bias /= temperature
     logger.info("temperature %.1f", temperature)
 
 
-def _weights(example: Example) -> npt.NDArray[np.float32]:
-    weights = np.sqrt(example.lengths + 1) * example.counted
-    scaled: npt.NDArray[np.float32] = weights * len(weights) / max(weights.sum(), 1e-6)
-    return scaled
-
-
 def page_loss(network: Network, batch: Batch, f1_weight: float) -> Tensor:
-    """Return the mean over pages of the cross-entropy of blocks, by the root of their words, and of a soft F1."""
+    """Return the mean over pages of the cross-entropy of a page and its soft F1."""
     odds = network(batch)
-    pages = int(batch.page[-1]) + 1
-
-    def by_page(values: Tensor) -> Tensor:
-        return torch.zeros(pages).index_add(0, batch.page, values)
-
-    weight = (batch.lengths + 1).sqrt() * batch.counted
-    entropy = nn.functional.binary_cross_entropy_with_logits(odds, batch.target, reduction="none")
-    entropy = by_page(entropy * weight) / by_page(weight).clamp(min=1e-6)
+    entropy = _entropies(odds, batch)
     words = batch.lengths * batch.counted
     said, truth = odds.sigmoid() * words, batch.target * words
-    f1 = 2 * by_page(odds.sigmoid() * truth) / (by_page(said) + by_page(truth) + 1)
-    has_main = by_page(truth) > 0
-    return (entropy + f1_weight * (1 - f1) * has_main).mean()
+    wanted = _by_page(truth, batch)
+    f1 = 2 * _by_page(odds.sigmoid() * truth, batch) / (_by_page(said, batch) + wanted + 1)
+    return (entropy + f1_weight * (1 - f1) * (wanted > 0)).mean()
+
+
+def _entropies(odds: Tensor, batch: Batch) -> Tensor:
+    """Return the cross-entropy of each page: the mean over its blocks, by the root of their words."""
+    weight = (batch.lengths + 1).sqrt() * batch.counted
+    entropy = nn.functional.binary_cross_entropy_with_logits(odds, batch.target, reduction="none")
+    return _by_page(entropy * weight, batch) / _by_page(weight, batch).clamp(min=1e-6)
+
+
+def _by_page(values: Tensor, batch: Batch) -> Tensor:
+    """Add up the values of each page's blocks."""
+    return torch.zeros(int(batch.page[-1]) + 1).index_add(0, batch.page, values)
 
 
 def scores(network: Network, examples: Sequence[Example]) -> dict[str, float]:
