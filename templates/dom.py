@@ -17,7 +17,12 @@ MAX_DEPTH = 2000
 """libxml2 drops all content nested deeper than 2,048 elements without raising; so deep a page is flattened."""
 
 _SPACE = re.compile(r"\s+")
-_LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{32768,}>")
+_LONG = 32768
+_LONG_TAG = re.compile(f"<[a-zA-Z][^<>]{{{_LONG},}}>")
+_UNREAD = re.compile(
+    r"(<(script|style|textarea|title)\b[^>]*>).*?(?:</\2|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL | re.IGNORECASE
+)
+"""What stands where no tag is read, be it like one."""
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)[^<>]*>")
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
@@ -53,7 +58,7 @@ def parse(html: str) -> HtmlElement:
     """
     if len(html) > MAX_HTML_CHARS:
         raise PageError("too_large")
-    if len(html) > 32768 and any(_attributes(tag[0]) > _MAX_ATTRIBUTES for tag in _LONG_TAG.finditer(html)):
+    if _has_endless_tag(html) and _has_endless_tag(_UNREAD.sub(r"\1", html)):
         raise PageError("too_many_attributes")
     html = _unended(html)
     try:
@@ -109,8 +114,10 @@ def flattened(html: str, depth: int = MAX_DEPTH // 4) -> str:
     return "".join(out)
 
 
-def _attributes(tag: str) -> int:
-    return len(_QUOTED.sub("", tag).split())
+def _has_endless_tag(html: str) -> bool:
+    if len(html) <= _LONG:
+        return False
+    return any(len(_QUOTED.sub("", tag[0]).split()) > _MAX_ATTRIBUTES for tag in _LONG_TAG.finditer(html))
 
 
 _BLOCKS = frozenset(

@@ -17,6 +17,7 @@ from templates.dom import PageError, line_hash, parse, strip_textless, visible_t
         (" \0\n", "empty"),
         ("<!-- only a comment -->", "empty"),
         ("<p " + " ".join(f"a{n}" for n in range(20_000)) + ">x</p>", "too_many_attributes"),
+        ("<script " + " ".join(f"a{n}" for n in range(20_000)) + ">x</script>", "too_many_attributes"),
         ("x" * (33 << 20), "too_large"),
     ],
 )
@@ -30,6 +31,14 @@ def test_a_page_that_cannot_be_parsed_has_a_reason(html: str, reason: str) -> No
 def test_a_long_attribute_is_not_many() -> None:
     value = "a = b " * 20_000
     assert visible_text(parse(f"<p data-x='{value}'>kept</p>")) == "kept"
+
+
+@pytest.mark.parametrize(
+    "around", ["<script>if (i{})</script>", "<STYLE>{}</STYLE>", "<!-- {} -->", "<textarea>{}</textarea>"]
+)
+def test_what_only_looks_like_a_tag_has_no_attributes(around: str) -> None:
+    looks_like_a_tag = f"<n {' '.join(f'a{n}' for n in range(20_000))}>"
+    assert visible_text(parse(f"<p>before</p>{around.format(looks_like_a_tag)}<p>after</p>")).endswith("after")
 
 
 @pytest.mark.parametrize(
