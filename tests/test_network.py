@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from templates.dom import parse
 from udfs.classifiers.embedded import choose, network
-from udfs.classifiers.features import Features, features
+from udfs.classifiers.features import GROUPS, NUMBERS, Features, features
 from udfs.classifiers.network import Network
 
 PAGES = [
@@ -60,6 +60,24 @@ def test_numpy_and_torch_agree() -> None:
     apart = np.concatenate([Network.of(stored).probabilities(page) for page in pages])
     np.testing.assert_allclose(together, apart, atol=1e-4)
     assert apart.std() > 0.05
+
+
+def test_features_that_are_left_out_are_not_seen() -> None:
+    pytest.importorskip("torch", reason="torch is not installed: pip install 'webstencil[models]'")
+    import tiny
+
+    from udfs.training.examples import example
+    from udfs.training.learning import Settings, train
+
+    seen = [example(tiny.row(site, 0)) for site in range(4)]
+    settings = Settings(epochs=2, mark_domains=1, word_domains=1, without=("words", "place"))
+    trained = Network.of(train(seen, settings)[0].tensors())
+    page = page_of(tiny.row(1, 0)["html"])
+    other = dataclasses.replace(page, words=page_of(tiny.row(2, 0)["html"]).words, numbers=page.numbers.copy())
+    other.numbers[:, [NUMBERS.index(name) for name in GROUPS["place"]]] = 7.0
+    assert (trained.probabilities(other) == trained.probabilities(page)).all()
+    other.numbers[:, NUMBERS.index("link_share")] = 7.0
+    assert (trained.probabilities(other) != trained.probabilities(page)).any()
 
 
 def test_probabilities_do_not_depend_on_unknown_tokens() -> None:

@@ -1,6 +1,6 @@
 """Per-page extraction by Stencil's classifier beside other extractors, on the same pages in one process.
 
-    ./build.sh bench extractors [PATH ...] [--split dev] [--json FILE] [--reuse FILE] [--without NAME ...]
+    ./build.sh bench extractors [PATH ...] [--split dev] [--json FILE] [--reuse FILE ...] [--without NAME ...]
 
 PATH: files of pages (the format of ../shared/corpora, JSON lines with html and gold_text); the default is every set
 of ../shared/corpora/pages that was made to compare extractors. `--sites N` adds N pages of each real site. A page
@@ -11,8 +11,8 @@ Each page goes through all extractors in turn, timed in CPU seconds, parsing inc
 label the page, cut it by its labels, take main HTML and text. Texts are compared as udfs.metrics says: token F1 (the
 multisets of words) and ROUGE-5 (of runs of five words). A page that makes an extractor fail has an empty text.
 
-`--json` keeps the scores of every page and extractor. `--reuse` takes those of the others from such a file, where it
-has all pages, and runs Stencil alone; speeds are then of two runs and marked with a star.
+`--json` keeps the scores of every page and extractor. `--reuse` takes those of the others from such files, where they
+have all pages, and runs Stencil alone; speeds are then of two runs and marked with a star.
 `--title neutral` prints figures also with the title taken out of both texts, for pages whose title is not in the
 ground truth (`title_in_gold` false): sets differ in whether a title belongs to it.
 """
@@ -25,7 +25,7 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -185,18 +185,24 @@ def chosen(arguments: argparse.Namespace) -> tuple[list[Peer], Scores]:
     """Return the extractors to run, and what is known of others."""
     peers, missing = installed()
     ours = [] if OURS in arguments.without else [stencil(arguments.classifier)]
-    reused: Scores = {}
     if arguments.reuse:
-        reused = json.loads(arguments.reuse.read_text("utf-8"))
-        reused["extractors"] = {
-            name: about | {"reused": True}
-            for name, about in reused["extractors"].items()
-            if name != OURS and name not in arguments.without
-        }
-        return ours, reused
+        return ours, kept(arguments.reuse, arguments.without)
     if missing:
         print(f"not installed, so left out: {', '.join(missing)}", file=sys.stderr)
-    return ours + [peer for peer in peers if peer.name not in arguments.without], reused
+    return ours + [peer for peer in peers if peer.name not in arguments.without], {}
+
+
+def kept(files: Iterable[Path], without: Collection[str] = ()) -> Scores:
+    """Read what `--json` kept of the other extractors, together."""
+    reused: Scores = {"pages": {}, "extractors": {}, "scores": {}}
+    for file in files:
+        scores = json.loads(file.read_text("utf-8"))
+        reused["pages"] |= scores["pages"]
+        for name, about in scores["extractors"].items():
+            if name != OURS and name not in without:
+                reused["extractors"][name] = about | {"reused": True}
+                reused["scores"].setdefault(name, {}).update(scores["scores"][name])
+    return reused
 
 
 def main() -> None:
@@ -207,7 +213,7 @@ def main() -> None:
     parser.add_argument("--classifier", default="embedded", metavar="SPEC", help="Stencil's (default: embedded)")
     parser.add_argument("--without", nargs="*", default=[], metavar="NAME", help=f"leave out, {OURS} or any other")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the scores of all pages")
-    parser.add_argument("--reuse", type=Path, metavar="FILE", help="scores of the other extractors, by --json")
+    parser.add_argument("--reuse", type=Path, nargs="*", metavar="FILE", help="the others' scores, by --json")
     parser.add_argument("--title", choices=("kept", "neutral"), default="kept")
     parser.add_argument("--worst", type=int, default=10, metavar="N", help="list Stencil's worst pages (default: 10)")
     arguments = parser.parse_args()

@@ -100,9 +100,14 @@ _OWN = ("link_share", "length", "sentences", "digits", "capitals", "marks", "wor
 _PLACE = ("position", "first", "last", "index", "from_end", "before_h1", "after_h1", "no_h1", "depth_alike")
 _PAGE = ("in_main", "in_article", "main_part", "article_part", "alike", "page_link_share", "page_length")
 _LEVEL = ("link_share", "length", "part", "blocks", "mean", "alike")
-GROUPS = (_OWN, _PLACE, _PAGE, tuple(f"{name}_{level}" for level in range(LEVELS) for name in _LEVEL))
-"""The columns of `Features.numbers` by what they measure: text, place, page, the elements around."""
-NUMBERS = tuple(name for group in GROUPS for name in group)
+GROUPS = {
+    "text": _OWN,
+    "place": _PLACE,
+    "page": _PAGE,
+    "around": tuple(f"{name}_{level}" for level in range(LEVELS) for name in _LEVEL),
+}
+"""The columns of `Features.numbers` by what they measure: a block's text, its place, the page, the elements around."""
+NUMBERS = tuple(name for group in GROUPS.values() for name in group)
 """The columns of `Features.numbers`: each about 0..1, without units."""
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from udfs.classifiers.embedded import choose
-from udfs.classifiers.features import GROUPS
+from udfs.classifiers.features import GROUPS, NUMBERS
 from udfs.classifiers.texts import Ragged
 from udfs.training.examples import Example
 from udfs.training.trainable import Batch, Network, Sizes
@@ -31,7 +31,8 @@ class Settings:
     known tokens left out of a training page, so that no name is relied on. group_dropout: probability that a page is
     without its marks, its words or a group of its numbers, so that pages of another make are understood by the rest.
     pages_per_domain: most pages of one domain in an epoch. f1_weight: of the soft F1 of a page beside the cross-entropy
-    of its blocks. max_blocks: pages with more are not trained on.
+    of its blocks. max_blocks: pages with more are not trained on. without: features that the network does not see at
+    all, to tell what they are worth: marks, words, or groups of numbers.
     """
 
     sizes: Sizes = field(default_factory=Sizes)
@@ -48,6 +49,7 @@ class Settings:
     pages_per_domain: int = 10
     f1_weight: float = 0.5
     max_blocks: int = 2500
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,18 @@ def _network(examples: Sequence[Example], settings: Settings) -> Network:
     network = Network(known, numbers.shape[1], settings.sizes, settings.dropout)
     network.mean.copy_(torch.from_numpy(numbers.mean(0, dtype=np.float64)))
     network.scale.copy_(torch.from_numpy(numbers.std(0, dtype=np.float64) + 1e-3))
+    _leave_out(network, settings.without)
     return network
+
+
+def _leave_out(network: Network, names: Sequence[str]) -> None:
+    """Have features come to zero, for good."""
+    for name in names:
+        if name in GROUPS:
+            network.scale[[NUMBERS.index(column) for column in GROUPS[name]]] = torch.inf
+        else:
+            rows = getattr(network, name).weight.requires_grad_(False)
+            rows.zero_()
 
 
 def _known(tokens: Sequence[tuple[str, npt.NDArray[np.uint32]]], least: int) -> npt.NDArray[np.uint32]:
@@ -251,7 +264,7 @@ def _dropped(example: Example, network: Network, settings: Settings, rng: np.ran
 
     marks, words = some("marks", example.page.marks), some("words", example.page.words)
     numbers, at = example.page.numbers.copy(), 0
-    for group in GROUPS:
+    for group in GROUPS.values():
         if rng.random() < settings.group_dropout:
             numbers[:, at : at + len(group)] = network.mean[at : at + len(group)].numpy()
         at += len(group)
