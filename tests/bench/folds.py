@@ -1,6 +1,6 @@
 """The embedded classifier on every page that it may learn from, each by weights that have not seen its domain.
 
-    ./build.sh bench folds DIR [--folds 5] [--without FEATURES] [--json FILE] [--reuse FILE]
+    ./build.sh bench folds DIR [--folds 5] [--without FEATURES ...] [--json FILE] [--reuse FILE ...]
 
 The test part of ../shared/corpora has few pages of some types; this is the same comparison on seven times as many.
 Pages of train and dev go into folds by a hash of their registered domain. For each fold weights are trained as
@@ -20,7 +20,6 @@ import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parents[1])]
 
@@ -30,9 +29,8 @@ from bench.figures import Scores, report
 from templates.dom import PageError
 from udfs.classifiers.embedded import WEIGHTS
 from udfs.classifiers.features import GROUPS
-from udfs.hosts import host, registered_domain
 from udfs.training import corpora, records
-from udfs.training.examples import Example, example
+from udfs.training.examples import Example, domain_of, example
 from udfs.training.learning import Settings, train
 
 FILES = [CORPORA / "pages" / f"{name}.jsonl.gz" for name in ("wcxb", "fundus", "harvest")]
@@ -52,10 +50,6 @@ def examples() -> Iterator[Example]:
 
 def fold(domain: str, folds: int) -> int:
     return zlib.crc32(domain.encode()) % folds
-
-
-def domain_of(row: dict[str, Any]) -> str:
-    return str(row.get("domain") or registered_domain(host(str(row.get("url") or row.get("id") or ""))))
 
 
 def main() -> None:
@@ -80,9 +74,8 @@ def main() -> None:
             (folder / WEIGHTS).write_bytes(records.packed(network.tensors()))
         cases = (
             case
-            for split in ("train", "dev")
-            for case in read(FILES, 0, split)
-            if fold(domain_of(case.row), arguments.folds) == number
+            for case in read(FILES, 0, "all")
+            if case.row["split"] != "test" and fold(domain_of(case.row), arguments.folds) == number
         )
         found = run(cases, [stencil(f"embedded:{folder}")], reused, lambda text: None)
         print(f"fold {number}: {len(found['pages'])} pages", file=sys.stderr)

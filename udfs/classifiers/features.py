@@ -109,6 +109,8 @@ GROUPS = {
 """The columns of `Features.numbers` by what they measure: a block's text, its place, the page, the elements around."""
 NUMBERS = tuple(name for group in GROUPS.values() for name in group)
 """The columns of `Features.numbers`: each about 0..1, without units."""
+COLUMNS = {name: slice(NUMBERS.index(own[0]), NUMBERS.index(own[-1]) + 1) for name, own in GROUPS.items()}
+"""Where each group stands among them."""
 
 
 def _log(values: Floats | Integers) -> Floats:

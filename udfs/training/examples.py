@@ -78,10 +78,9 @@ def example(row: Mapping[str, Any], site: str | None = None, split: str | None =
         target = main_shares(root, page.blocks, resolve(root, labels))
     else:
         target = _aligned([block.text for block in page.blocks], row.get("gold_text") or "")
-    url = row.get("url") or row.get("id") or ""
     made = Example(
-        url=url,
-        domain=site or row.get("domain") or registered_domain(host(url)),
+        url=_url(row),
+        domain=site or domain_of(row),
         split=split or row.get("split") or "train",
         kind=" ".join(filter(None, (row.get("set") or "sites", row.get("page_type")))),
         page=page.without_tree(),
@@ -94,6 +93,15 @@ def example(row: Mapping[str, Any], site: str | None = None, split: str | None =
     if not paths and truth and made.f1(target >= 0.5) < _LEAST_ALIGNED:
         raise PageError("truth_not_found")
     return made
+
+
+def domain_of(row: Mapping[str, Any]) -> str:
+    """Return the registered domain of a row of ground truth."""
+    return row.get("domain") or registered_domain(host(_url(row)))
+
+
+def _url(row: Mapping[str, Any]) -> str:
+    return row.get("url") or row.get("id") or ""
 
 
 def main_shares(root: HtmlElement, blocks: Iterable[Block], labels: Resolved) -> npt.NDArray[np.float32]:

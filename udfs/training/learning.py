@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from udfs.classifiers.embedded import choose
-from udfs.classifiers.features import GROUPS, NUMBERS
+from udfs.classifiers.features import COLUMNS
 from udfs.classifiers.texts import Ragged
 from udfs.training.examples import Example
 from udfs.training.trainable import Batch, Network, Sizes
@@ -198,8 +198,8 @@ def _network(examples: Sequence[Example], settings: Settings) -> Network:
 def _leave_out(network: Network, names: Sequence[str]) -> None:
     """Have features come to zero, for good."""
     for name in names:
-        if name in GROUPS:
-            network.scale[[NUMBERS.index(column) for column in GROUPS[name]]] = torch.inf
+        if name in COLUMNS:
+            network.scale[COLUMNS[name]] = torch.inf
         else:
             rows = getattr(network, name).weight.requires_grad_(False)
             rows.zero_()
@@ -263,9 +263,8 @@ def _dropped(example: Example, network: Network, settings: Settings, rng: np.ran
         return _only(tokens, kept[tokens.ids])
 
     marks, words = some("marks", example.page.marks), some("words", example.page.words)
-    numbers, at = example.page.numbers.copy(), 0
-    for group in GROUPS.values():
+    numbers = example.page.numbers.copy()
+    for columns in COLUMNS.values():
         if rng.random() < settings.group_dropout:
-            numbers[:, at : at + len(group)] = network.mean[at : at + len(group)].numpy()
-        at += len(group)
+            numbers[:, columns] = network.mean[columns].numpy()
     return replace(example, page=replace(example.page, numbers=numbers, marks=marks, words=words))
