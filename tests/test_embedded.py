@@ -178,3 +178,13 @@ def test_weights_of_ones_own(tmp_path: Path) -> None:
     (labels,) = classifier.label([page("<p>All is main.</p><footer>This too.</footer>")])
     assert isinstance(labels, Labels)
     assert min(labels.probabilities) > 0.9
+
+
+def test_weights_for_other_features_are_refused_before_any_page(tmp_path: Path) -> None:
+    path = tmp_path / "embedded.safetensors"
+    safetensors.numpy.save_file({"mean": np.zeros(3, np.float32)}, path)
+    with pytest.raises(ValueError, match=r"can't be used: weights for 3 features a block, not \d+: train them again"):
+        from_spec(f"embedded:{tmp_path}")
+    path.write_bytes(b"no weights")
+    with pytest.raises(ValueError, match=r"can't be used"):
+        from_spec(f"embedded:{tmp_path}")

@@ -118,3 +118,10 @@ def test_links_and_the_declared_main_part() -> None:
     assert column(page, "in_main") == [0, 1, 0]
     assert column(page, "main_part") == [0.8, 0.8, 0.8]
     assert column(page, "repeats") == [0, 0, 0]
+
+
+def test_blocks_of_the_same_text() -> None:
+    part = "<div><p>First paragraph</p><p>Second  paragraph</p></div>"
+    page = of(f"{part}<p>Between</p>{part}<p>Second paragraph</p>")
+    assert page.same.tolist() == [0, 1, 2, 0, 1, 1]
+    assert column(page, "repeats") == [0.2, 0.317, 0, 0.2, 0.317, 0.317]

@@ -97,7 +97,7 @@ PROBABILITIES = st.lists(st.tuples(st.floats(0.001, 0.999), st.integers(1, 500))
 @given(PROBABILITIES)
 def test_the_likeliest_are_chosen_and_all_that_are_likelier_than_not(blocks: list[tuple[float, int]]) -> None:
     found, chars = np.array([p for p, _ in blocks]), np.array([float(n) for _, n in blocks])
-    main = choose(found, chars)
+    main = choose(found, chars, np.arange(len(found)))
     if found.max() < 0.02:
         assert not main.any()
         return
@@ -114,4 +114,31 @@ def test_no_threshold_has_a_better_expected_f1(blocks: list[tuple[float, int]], 
         return float(2 * (found * chars)[main].sum() / (chars[main].sum() + (found * chars).sum()))
 
     if found.max() >= 0.02:
-        assert expected(choose(found, chars)) >= expected(found >= threshold) - 1e-9
+        assert expected(choose(found, chars, np.arange(len(found)))) >= expected(found >= threshold) - 1e-9
+
+
+def test_of_a_text_no_more_unsure_copies_are_chosen_than_it_is_expected_to_be_main() -> None:
+    chars = np.array([100.0, 30.0, 100.0, 30.0, 100.0])
+    same = np.array([0, 1, 0, 3, 0])
+    either = choose(np.array([0.5, 0.9, 0.6, 0.9, 0.1]), chars, same)  # one of the first two it is: the likelier
+    assert either.tolist() == [False, True, True, True, False]
+    both = choose(np.array([0.75, 0.9, 0.79, 0.9, 0.1]), chars, same)
+    assert both.tolist() == [True, True, True, True, False]
+    alone = choose(np.array([0.3, 0.9, 0.1, 0.45, 0.01]), np.array([30.0, 30.0, 1.0, 30.0, 1.0]), same)
+    assert alone[3]  # a text that stands there once is chosen as before
+
+
+def test_cells_alike_and_sure_copies_leave_no_holes() -> None:
+    same = np.zeros(10, np.int64)
+    assert choose(np.full(10, 0.6), np.full(10, 3.0), same).all()
+    assert choose(np.full(10, 0.9), np.full(10, 100.0), same).all()
+    assert choose(np.full(10, 0.6), np.full(10, 100.0), same).sum() == 6
+
+
+@given(PROBABILITIES, st.integers(1, 4))
+def test_copies_only_ever_leave_blocks_out_and_never_a_text(blocks: list[tuple[float, int]], texts: int) -> None:
+    found, chars = np.array([p for p, _ in blocks]), np.array([float(n) for _, n in blocks])
+    same = np.arange(len(found)) % texts
+    main, without = choose(found, chars, same), choose(found, chars, np.arange(len(found)))
+    assert not (main & ~without).any()
+    assert set(same[main]) == set(same[without])

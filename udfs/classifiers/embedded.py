@@ -17,7 +17,7 @@ from templates.dom import PageError, parse
 from templates.labels import Addresses, Labels
 from udfs.classifiers.features import Features, features, sums
 from udfs.classifiers.network import Network
-from udfs.classifiers.texts import Floats
+from udfs.classifiers.texts import Floats, Integers
 
 if TYPE_CHECKING:
     from udfs.input.pages import Page
@@ -26,6 +26,8 @@ WEIGHTS = "embedded.safetensors"
 """The weights, beside this module; embedded.json is the record of their training."""
 
 _LEAST_LIKELY = 0.02  # a page where no block is likelier than that has no main content
+_SURE = 0.8  # a copy that is so likely main is taken whatever the others are
+_SHORT = 25  # a text of fewer characters repeats in tables and lists, not only where a part of the page does
 _WORTH_SAYING = 0.25  # a difference in probability from what the node would inherit
 _MOSTLY_MAIN = 0.7  # share of an element's text: then the element is main, and the rest its exceptions
 
@@ -37,12 +39,15 @@ class Embedded:
     title and the body of articles and documentation, the posts of forums, the central list of listings, name, price
     and description of products; not navigation, sidebars, related links, comments under articles, bylines, notices.
 
-    folder: a directory or URL with weights of one's own. Raises ValueError where there are none.
+    folder: a directory or URL with weights of one's own. Raises ValueError where there are none, or none for these
+    features.
     """
 
     def __init__(self, folder: str | None = None) -> None:
-        if folder is not None and not storage.exists(storage.join(folder, WEIGHTS)):
-            raise ValueError(f"no weights in {folder}: `stencil train` writes {WEIGHTS} there")
+        if folder is not None:
+            if not storage.exists(storage.join(folder, WEIGHTS)):
+                raise ValueError(f"no weights in {folder}: `stencil train` writes {WEIGHTS} there")
+            network(folder)  # raises what is wrong with them now, not on every page
         self.name = "embedded" if folder is None else f"embedded:{folder}"
         self._folder = folder
 
@@ -68,17 +73,20 @@ def label_page(html: str, weights: Network) -> Labels:
     if page is None:
         return Labels((), ())
     found = weights.probabilities(page)
-    main = choose(found, page.chars)
+    main = choose(found, page.chars, page.same)
     # A block that is main on balance, though less likely than not by itself, is said to be so with 0.5.
     return _labels(page, np.where(main, np.maximum(found, 0.5), np.minimum(found, 0.49)))
 
 
-def choose(found: Floats, chars: Floats) -> npt.NDArray[np.bool_]:
+def choose(found: Floats, chars: Floats, same: Integers) -> npt.NDArray[np.bool_]:
     """Choose the blocks that are main: those that make the expected F1 of the page's characters greatest.
 
-    found: main probability of each block; chars: their lengths. Where the network is unsure of a whole list, the best
-    F1 is had by taking it, though each entry is less likely main than not. The expectation is that of a ratio, taken
-    as the ratio of expectations: Ye et al., Optimizing F-measures: a tale of two approaches, 2012.
+    found: main probability of each block; chars: their lengths; same: the first block of the same text. Where the
+    network is unsure of a whole list, the best F1 is had by taking it, though each entry is less likely main than not.
+    The expectation is that of a ratio, taken as the ratio of expectations: Ye et al., Optimizing F-measures: a tale of
+    two approaches, 2012. Of a text that stands on the page more than once, no more unsure copies are taken than it is
+    expected to be main, rounded: parts of a page are often there twice, for large and for small screens. A short text,
+    such as that of a cell or a button, repeats for other reasons.
     """
     order = np.argsort(-found, kind="stable")
     shared, taken = np.cumsum((found * chars)[order]), np.cumsum(chars[order])
@@ -86,21 +94,32 @@ def choose(found: Floats, chars: Floats) -> npt.NDArray[np.bool_]:
     main = np.zeros(len(found), np.bool_)
     if found[order[0]] >= _LEAST_LIKELY:
         main[order[: best + 1]] = True
-    return main
+    return main & (_enough(found, same) | (found >= _SURE) | (chars < _SHORT))
+
+
+def _enough(found: Floats, same: Integers) -> npt.NDArray[np.bool_]:
+    """Say which blocks are no copies too many."""
+    by_text = np.lexsort((-found, same))  # copies side by side, the likeliest first
+    text = same[by_text]
+    copies_before = np.empty_like(by_text)
+    copies_before[by_text] = np.arange(len(text)) - np.searchsorted(text, text)
+    expected = np.bincount(same, found)[same]
+    kept: npt.NDArray[np.bool_] = copies_before <= np.maximum(expected - 0.5, 0)
+    return kept
 
 
 @lru_cache(maxsize=2)  # the classifier's and the fallback's
 def network(folder: str | None = None) -> Network:
     """Load weights once a process: the package's, or those that `stencil train` wrote into a directory or URL.
 
-    Raises ValueError where they can't be read.
+    Raises ValueError where they can't be used.
     """
     if folder is None:
         return Network.of(safetensors.numpy.load(files("udfs.classifiers").joinpath(WEIGHTS).read_bytes()))
     try:
         return Network.of(safetensors.numpy.load(storage.read_bytes(storage.join(folder, WEIGHTS))))
-    except (OSError, safetensors.SafetensorError) as error:
-        raise ValueError(f"{WEIGHTS} in {folder} can't be read: {error}") from error
+    except (OSError, ValueError, safetensors.SafetensorError) as error:
+        raise ValueError(f"{WEIGHTS} in {folder} can't be used: {error}") from error
 
 
 def _labels(page: Features, block_probabilities: Floats) -> Labels:

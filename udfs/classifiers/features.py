@@ -31,9 +31,9 @@ class Features:
     """A page's n blocks and the m elements that hold them (each with its blocks start..end, parents first).
 
     numbers: n x the columns of `NUMBERS`. words: hashes of each block's first words and pairs of them.
-    marks: hashes of each element's tag, role, class and id words. chars: text length of each block.
-    within: the element of each block. around: LEVELS x n, the elements around it from the inside: the parent (of a
-    cell, the table part), its parent, and so on up to the root.
+    marks: hashes of each element's tag, role, class and id words. chars: text length of each block. same: the first
+    block that has its text. within: the element of each block. around: LEVELS x n, the elements around it from the
+    inside: the parent (of a cell, the table part), its parent, and so on up to the root.
     """
 
     blocks: list[Block]
@@ -41,6 +41,7 @@ class Features:
     words: Ragged
     marks: Ragged
     chars: Floats
+    same: Integers
     within: Integers
     around: Integers
     elements: list[HtmlElement]
@@ -73,7 +74,9 @@ def features(root: HtmlElement) -> Features | None:
     tags = np.array([element.tag for element in elements])
     total, linked = sums(chars, starts, ends), sums(links, starts, ends)
     plain = np.maximum(total - linked, 0)  # sums of many blocks may be off by a little
-    columns = _own(texts, chars, links, text)
+    first: dict[str, int] = {}
+    same = np.array([first.setdefault(own, number) for number, own in enumerate(texts)])
+    columns = _own(chars, links, text, same)
     columns |= _place(blocks, chars, keys[within] + len(keys) * keys[around[0]])
     columns |= _outside(tags, within, chars - links, starts, ends)
     alike = _alike(parents, keys)
@@ -93,7 +96,7 @@ def features(root: HtmlElement) -> Features | None:
     }
     numbers = np.column_stack([columns[name] for name in NUMBERS]).astype(np.float32)
     stacked = np.array(around)
-    return Features(blocks, numbers, text.words(), marks, chars, within, stacked, elements, parents, starts, ends)
+    return Features(blocks, numbers, text.words(), marks, chars, same, within, stacked, elements, parents, starts, ends)
 
 
 _OWN = ("link_share", "length", "sentences", "digits", "capitals", "marks", "word_length", "title_words", "repeats")
@@ -118,12 +121,8 @@ def _log(values: Floats | Integers) -> Floats:
     return result
 
 
-def _own(texts: Sequence[str], chars: Floats, links: Floats, text: Texts) -> Columns:
+def _own(chars: Floats, links: Floats, text: Texts, same: Integers) -> Columns:
     """What a block's text is like."""
-    numbers: dict[str, list[int]] = {}
-    for number, same in enumerate(texts):
-        numbers.setdefault(same, []).append(number)
-    repeats = np.array([len(numbers[same]) for same in texts], np.float64)
     read = np.minimum(chars, MAX_CHARS)
     words = text.count(START)
     return {
@@ -135,7 +134,7 @@ def _own(texts: Sequence[str], chars: Floats, links: Floats, text: Texts) -> Col
         "marks": text.count(MARK) / read,
         "word_length": np.minimum(read / np.maximum(words, 1), 20) / 20,
         "title_words": text.of_title(),
-        "repeats": np.log2(repeats) / 5,
+        "repeats": np.log2(np.bincount(same)[same]) / 5,
     }
 
 

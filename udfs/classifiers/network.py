@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from udfs.classifiers.features import Features
+from udfs.classifiers.features import NUMBERS, Features
 from udfs.classifiers.texts import Ragged
 
 Array = npt.NDArray[np.float32]
@@ -61,7 +61,13 @@ class Network:
 
     @classmethod
     def of(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Network:
-        """Make the network from stored tensors, whose floats may be of half precision."""
+        """Make the network from stored tensors, whose floats may be of half precision.
+
+        Raises ValueError where they were trained on other features than `features` measures.
+        """
+        measured = tensors["mean"].size if "mean" in tensors else 0
+        if measured != len(NUMBERS):
+            raise ValueError(f"weights for {measured} features a block, not {len(NUMBERS)}: train them again")
         ready = {
             name: tensor.astype(np.float32) if tensor.dtype.kind == "f" else tensor for name, tensor in tensors.items()
         }

@@ -178,7 +178,8 @@ def scores(network: Network, examples: Sequence[Example]) -> dict[str, float]:
     with torch.no_grad():
         for example in examples:
             odds = network(Batch.of([example])).double()
-            found[example.kind].append(example.f1(choose(odds.sigmoid().numpy(), example.page.chars)))
+            main = choose(odds.sigmoid().numpy(), example.page.chars, example.page.same)
+            found[example.kind].append(example.f1(main))
     return {kind: round(statistics.fmean(values), 4) for kind, values in sorted(found.items())}
 
 
